@@ -1,0 +1,1 @@
+"""The only room that knows formats: images, transforms, and how to write them safely."""
