@@ -20,4 +20,6 @@ PerChain: TypeAlias = Float[Tensor, " chains"]
 PerComponent: TypeAlias = Float[Tensor, "chains components"]
 
 Points: TypeAlias = Float[np.ndarray, "*many 3"]
-Matrix: TypeAlias = Float[np.ndarray, "4 4"]
+
+Hyper: TypeAlias = dict[str, Tensor]
+"""Named hyperparameters, the chain's axis first."""

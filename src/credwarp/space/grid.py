@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from credwarp.errors import InputError
-from credwarp.shapes import Matrix, Points
+from credwarp.shapes import Points
 
 Shape = tuple[int, int, int]
 
@@ -18,7 +18,7 @@ class Grid:
     """Voxels of `shape`; `affine` takes voxel indices to RAS+ millimetres."""
 
     shape: Shape
-    affine: Matrix
+    affine: np.ndarray
 
     def __post_init__(self) -> None:
         shape = tuple(int(n) for n in self.shape)
@@ -103,7 +103,7 @@ class Grid:
     def contains(self, points: Points) -> np.ndarray:
         """Which points lie in the field of view: within half a voxel of a voxel."""
         voxels = self.to_voxels(points)
-        return np.all((voxels >= -0.5) & (voxels <= np.array(self.shape) - 0.5), axis=-1)
+        return np.asarray(np.all((voxels >= -0.5) & (voxels <= np.array(self.shape) - 0.5), axis=-1))
 
     def matches(self, other: "Grid", tolerance: float = 1e-3) -> bool:
         """Whether every voxel of both is at the same place, to `tolerance` of a voxel."""
@@ -135,7 +135,7 @@ class Grid:
         return Grid(self.shape, affine)
 
 
-def _check(shape: tuple[int, ...], affine: Matrix) -> None:
+def _check(shape: tuple[int, ...], affine: np.ndarray) -> None:
     if len(shape) != 3 or min(shape) < 1:
         raise InputError(f"Grid.shape is {shape}; give three sides of at least one voxel.")
     if affine.shape != (4, 4) or not np.isfinite(affine).all():

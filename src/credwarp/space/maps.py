@@ -1,28 +1,25 @@
 """Maps of points: affine, and affine round a displacement field; RAS+ millimetres in and out."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 from scipy.ndimage import map_coordinates
 
 from credwarp.errors import InputError
-from credwarp.shapes import Field, Matrix, Points
+from credwarp.shapes import Field, Points
 from credwarp.space.grid import Grid
 
-
-class Mapping(Protocol):
-    """Takes points of one space to points of another."""
-
-    def __call__(self, points: Points) -> Points:
-        """Where the points go."""
+Mapping: TypeAlias = Callable[[Points], Points]
+"""Takes points of one space to points of another."""
 
 
 @dataclass(frozen=True, eq=False)
 class Affine:
     """x ↦ Ax + b."""
 
-    matrix: Matrix
+    matrix: np.ndarray
 
     def __post_init__(self) -> None:
         matrix = np.array(self.matrix, dtype=np.float64)
@@ -37,6 +34,7 @@ class Affine:
         return cls(np.eye(4))
 
     def __call__(self, points: Points) -> Points:
+        """Where the points go."""
         return np.asarray(points @ self.matrix[:3, :3].T + self.matrix[:3, 3])
 
     def after(self, first: "Affine") -> "Affine":
@@ -62,6 +60,7 @@ class Warp:
     after: Affine
 
     def __call__(self, points: Points) -> Points:
+        """Where the points go."""
         moved = self.before(points)
         flat = moved.reshape(-1, 3)
         inside = self.grid.contains(flat)

@@ -39,9 +39,7 @@ class Pair:
     moving_labels: Labels | None = None
 
 
-def prepare(
-    fixed: Scan, moving: Scan, initial: Affine | None = None, spacing: float | None = None
-) -> Pair:
+def prepare(fixed: Scan, moving: Scan, initial: Affine | None = None, spacing: float | None = None) -> Pair:
     """Both scans on the fixed image's frame at `spacing` millimetres (its own without), `initial` applied."""
     for scan, side in ((fixed, "fixed"), (moving, "moving")):
         _check(scan, side)
@@ -76,7 +74,9 @@ def working_grid(native: Grid, spacing: float | None) -> Grid:
     """The fixed image's frame at right angles, at `spacing` or as fine as it is."""
     grid = native if native.is_orthogonal else native.squared()
     if not native.is_orthogonal:
-        log.warning("the fixed image's axes are sheared; the pair lives on the nearest grid with right angles.")
+        log.warning(
+            "the fixed image's axes are sheared; the pair lives on the nearest grid with right angles."
+        )
     grid = grid if spacing is None else grid.with_spacing(spacing)
     if min(grid.shape) < SMALLEST_SIDE:
         raise InputError(
@@ -92,7 +92,9 @@ def _check(scan: Scan, side: str) -> None:
     if broken:
         raise InputError(f"the {side} image {name} has {broken} NaN or infinite voxels; replace them first.")
     if float(data.min()) == float(data.max()):
-        raise InputError(f"the {side} image {name} is {float(data.min()):g} everywhere; give one with contrast.")
+        raise InputError(
+            f"the {side} image {name} is {float(data.min()):g} everywhere; give one with contrast."
+        )
     if scan.mask is not None and not bool(scan.mask.data.any()):
         raise InputError(f"the {side} mask {scan.mask.name} is empty; give one with voxels, or none.")
     if scan.labels is not None and not scan.labels.labels:
@@ -106,8 +108,14 @@ def _on_image(mask: Volume, image: Volume) -> Volume:
     moved = resample_mask(mask, image.grid)
     kept, had = int(moved.data.sum()), int(mask.data.sum())
     if kept == 0:
-        raise InputError(f"{mask.name} lies wholly outside {image.name}; give a mask of the same patient space.")
+        raise InputError(
+            f"{mask.name} lies wholly outside {image.name}; give a mask of the same patient space."
+        )
     log.warning(
-        "%s is on another grid than %s; resampled: %d voxels there, %d here.", mask.name, image.name, had, kept
+        "%s is on another grid than %s; resampled: %d voxels there, %d here.",
+        mask.name,
+        image.name,
+        had,
+        kept,
     )
     return moved

@@ -128,7 +128,7 @@ def _smoothed(data: np.ndarray, source: Grid, target: Grid) -> np.ndarray:
 
 
 def _sigma(source: Grid, target: Grid) -> tuple[float, float, float]:
-    """The Gaussian that turns the source's voxel into the target's: full widths at half maximum, subtracted."""
+    """The Gaussian that makes the source's voxel the target's: their widths at half maximum, subtracted."""
     width = np.abs(source.directions.T @ target.directions) * np.array(target.spacing)
     ratio = width.max(axis=1) / np.array(source.spacing)
     sigma = np.sqrt(np.maximum(ratio**2 - 1, 0.0)) / (2 * math.sqrt(2 * math.log(2)))

@@ -1,0 +1,95 @@
+"""A fixed and a moving image to be compared: features of both, where they count, and the residuals' law."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from credwarp import kernels
+from credwarp.errors import InputError
+from credwarp.likelihoods.noise import Noise
+from credwarp.shapes import Channels, Fields, Hyper, Images, Mask, PerChain, PerComponent, Scalars
+from credwarp.space import Pair
+
+log = logging.getLogger("credwarp")
+STRUCTURE_RADIUS = 2
+FLAT = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """log p(fixed | moving ∘ φ): features of the warped image minus those of the fixed one, under `noise`."""
+
+    fixed: Channels
+    moving: Channels
+    weight: Scalars
+    features: Callable[[Images], Images]
+    noise: Noise
+
+    def residual(self, displacement: Fields) -> Images:
+        """What the warp leaves unexplained, per chain, channel and voxel."""
+        return self.fixed - self.features(kernels.warp(self.moving, displacement))
+
+    def init(self, residual: Images) -> Hyper:
+        """Hyperparameters to start from."""
+        return self.noise.init(residual, self.weight)
+
+    def log_prob(self, residual: Images, hyper: Hyper) -> PerChain:
+        """The paper's −E_data."""
+        return self.noise.log_prob(residual, self.weight, hyper)
+
+    def hyper_log_prob(self, hyper: Hyper) -> PerChain:
+        """The density of the noise's own parameters."""
+        return self.noise.hyper_log_prob(hyper)
+
+    def fit(self, residual: Images, hyper: Hyper, iterations: int) -> Hyper:
+        """The mixture by expectation–maximisation, α measured anew first."""
+        return self.noise.fit(residual, self.weight, {**hyper, "alpha": self._alpha(residual)}, iterations)
+
+    def statistics(self, residual: Images, hyper: Hyper) -> tuple[PerComponent, PerComponent]:
+        """What a fit over several draws averages."""
+        return self.noise.statistics(residual, self.weight, hyper)
+
+    def maximise(self, counts: PerComponent, squares: PerComponent, hyper: Hyper) -> Hyper:
+        """The mixture most probable given such averages."""
+        return self.noise.maximise(counts, squares, hyper)
+
+    def _alpha(self, residual: Images) -> PerChain:
+        return self.noise.decimate(residual, self.weight)
+
+
+def compare(pair: Pair, features: Callable[[Images], Images], noise: Noise) -> Comparison:
+    """The comparison of a pair; what does not depend on the warp is computed here, once."""
+    return Comparison(
+        features(pair.fixed[None, None])[0], pair.moving[None], voxel_weight(pair), features, noise
+    )
+
+
+def voxel_weight(pair: Pair) -> Scalars:
+    """1 where a voxel counts: inside both masks, and somewhere near it one of the images has structure."""
+    masked = pair.fixed_mask & pair.moving_mask
+    structured = _structured(pair.fixed, pair.fixed_mask) | _structured(pair.moving, pair.moving_mask)
+    weight = masked & structured
+    voxels = pair.grid.voxels
+    log.info(
+        "%d of %d voxels count: the fixed mask leaves out %d, the moving mask %d more, flat regions %d more",
+        int(weight.sum()), voxels, voxels - int(pair.fixed_mask.sum()),
+        int((pair.fixed_mask & ~pair.moving_mask).sum()), int((masked & ~structured).sum()),
+    )  # fmt: skip
+    if not bool(weight.any()):
+        raise InputError("no voxel counts: the images are flat wherever both masks look; widen the masks.")
+    return weight.to(pair.fixed.dtype)[None]
+
+
+def typical_sd(image: Tensor, mask: Mask, radius: int) -> float:
+    """The median local standard deviation where there is any."""
+    sd = torch.sqrt(kernels.local_variance(image[None, None], radius)[0, 0])
+    inside = sd[mask & (sd > 1e-4 * float(sd.max()))]
+    return float(inside.median()) if inside.numel() else 1.0
+
+
+def _structured(image: Tensor, mask: Mask) -> Mask:
+    sd = torch.sqrt(kernels.local_variance(image[None, None], STRUCTURE_RADIUS)[0, 0])
+    return sd > FLAT * typical_sd(image, mask, STRUCTURE_RADIUS)

@@ -1,0 +1,38 @@
+"""Matrices of one axis that take values at coarse places to finer ones: linear and cubic B-spline."""
+
+import math
+from functools import lru_cache
+
+import torch
+from torch import Tensor
+
+
+def coarse_positions(sides: int, factor: int) -> tuple[int, float]:
+    """How many coarse voxels cover `sides` fine ones, and where the first one's centre is among those."""
+    count = math.ceil(sides / factor)
+    return count, (sides - 1 - factor * (count - 1)) / 2
+
+
+@lru_cache(maxsize=64)
+def linear(sides: int, factor: int) -> Tensor:
+    """Fine voxel × coarse voxel: linear in between, constant beyond the outer centres, in float64."""
+    count, first = coarse_positions(sides, factor)
+    place = ((torch.arange(sides, dtype=torch.float64) - first) / factor).clamp(0, count - 1)
+    distance = (place[:, None] - torch.arange(count, dtype=torch.float64)).abs()
+    return (1 - distance).clamp(min=0)
+
+
+@lru_cache(maxsize=64)
+def cubic_bspline(sides: int, spacing: float, factor: int) -> Tensor:
+    """Coarse voxel × control point: the cubic B-spline, control point k at voxel `spacing` · (k − 1)."""
+    count, first = coarse_positions(sides, factor)
+    place = (first + factor * torch.arange(count, dtype=torch.float64)).clamp(0, sides - 1) / spacing
+    distance = (place[:, None] - torch.arange(-1, controls(sides, spacing) - 1, dtype=torch.float64)).abs()
+    near = 2 / 3 - distance**2 + distance**3 / 2
+    far = (2 - distance).clamp(min=0) ** 3 / 6
+    return torch.where(distance < 1, near, far)
+
+
+def controls(sides: int, spacing: float) -> int:
+    """How many control points an axis needs: its intervals, and one and two beyond the ends."""
+    return math.ceil((sides - 1) / spacing - 1e-9) + 3

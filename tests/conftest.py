@@ -1,0 +1,24 @@
+"""What every test shares: tensor shapes checked at each call, the folder of real pairs, one seed."""
+
+import os
+from pathlib import Path
+
+import pytest
+import torch
+from jaxtyping import install_import_hook
+
+install_import_hook("credwarp", "beartype.beartype")
+
+REAL_PAIRS = Path(os.environ.get("CREDWARP_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
+@pytest.fixture
+def generator() -> torch.Generator:
+    return torch.Generator().manual_seed(0)
+
+
+@pytest.fixture(scope="session")
+def real_pairs() -> Path:
+    if not REAL_PAIRS.is_dir():
+        pytest.skip(f"the real pairs are not at {REAL_PAIRS}; set CREDWARP_DATA to where they are.")
+    return REAL_PAIRS
