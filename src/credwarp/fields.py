@@ -1,0 +1,201 @@
+"""Calculus on vector fields: exponential, composition, inverse, Jacobian; voxels of their own grid."""
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from credwarp.kernels.reference import compose, slope, square, warp
+from credwarp.shapes import Field, Fields, Scalars
+from credwarp.space import Grid, Warp
+
+__all__ = [
+    "Inverse",
+    "compose",
+    "exponential",
+    "folds",
+    "invert",
+    "invert_warp",
+    "jacobian",
+    "jacobian_determinant",
+    "smallest_determinant",
+    "squarings_needed",
+    "to_millimetres",
+    "to_voxels",
+]
+
+MOST_SQUARINGS = 12
+MOST_NEWTON_STEPS = 40
+LEAST_SLOPE = 0.02
+INVERSE_ERROR_MM = 0.002
+
+
+@dataclass(frozen=True, eq=False)
+class Inverse:
+    """A displacement v and how far it misses: |(id + u) ∘ (id + v) − id| in voxels, per voxel."""
+
+    displacement: Fields
+    residual: Scalars
+
+
+def exponential(velocity: Fields, squarings: int) -> Fields:
+    """The displacement of the flow of `velocity` at time 1: velocity / 2ⁿ composed with itself n times."""
+    field = velocity * 0.5**squarings
+    for _ in range(squarings):
+        field = square(field)
+    return field
+
+
+@torch.no_grad()
+def squarings_needed(velocity: Fields, tolerance: float = 0.02) -> int:
+    """The fewest squarings that end within `tolerance` voxels of what the most squarings give."""
+    finest = exponential(velocity, MOST_SQUARINGS)
+    for squarings in range(MOST_SQUARINGS):
+        error = torch.linalg.vector_norm(exponential(velocity, squarings) - finest, dim=1).max()
+        if error <= tolerance:
+            return squarings
+    return MOST_SQUARINGS
+
+
+@torch.no_grad()
+def invert(displacement: Fields, tolerance: float = 1e-3) -> Inverse:
+    """The displacement v with (id + u) ∘ (id + v) = id, sought by Newton steps until within `tolerance`."""
+    places = _indices(displacement[:1])
+    found = [_undo(field, places, tolerance) for field in displacement]
+    return Inverse(torch.cat([offset for offset, _ in found]), torch.cat([miss for _, miss in found]))
+
+
+@torch.no_grad()
+def invert_warp(forward: Warp, grid: Grid) -> Warp:
+    """The map back, its displacement at the voxels of `grid`, which lies where `forward.after` starts.
+
+    Right to 0.01 mm at every voxel of `grid` whose origin is unique.
+    """
+    home = forward.grid
+    field = to_voxels(forward.displacement, home)
+    places = _packed(home.to_voxels(grid.points()).reshape(-1, 3), field)
+    offset, _ = _undo(field, places, INVERSE_ERROR_MM / max(home.spacing))
+    # Beyond its grid a warp is the identity, not the continued border that `_undo` assumes.
+    offset = torch.where(_within(places + offset, home) | _within(places, home), offset, 0.0)
+    back = to_millimetres(offset, home).transpose(0, 1).reshape(3, -1)[:, : grid.voxels]
+    return Warp(grid, back.reshape(3, *grid.shape), forward.after.inverse(), forward.before.inverse())
+
+
+def jacobian(displacement: Fields) -> Float[Tensor, "chains 3 3 x y z"]:
+    """The derivative of id + displacement: component by axis; central differences, one-sided at borders."""
+    sides = [_one_sided(displacement, axis) for axis in (-3, -2, -1)]
+    return torch.stack([(rise + fall) / 2 for rise, fall in sides], dim=2) + _identity(displacement)
+
+
+def jacobian_determinant(displacement: Fields) -> Scalars:
+    """The determinant of `jacobian`: how much bigger a voxel becomes."""
+    return _determinant(jacobian(displacement))
+
+
+def smallest_determinant(displacement: Fields) -> Scalars:
+    """The least of the eight one-sided determinants at each voxel.
+
+    They are the exact determinants of the trilinear map at the corners of the cells that meet there, so a
+    fold that central differences look across shows.
+    """
+    sides = [_one_sided(displacement, axis) for axis in (-3, -2, -1)]
+    identity = _identity(displacement)
+    corners = [_determinant(torch.stack(columns, dim=2) + identity) for columns in itertools.product(*sides)]
+    return torch.stack(corners).amin(dim=0)
+
+
+def folds(determinant: Scalars) -> Int[Tensor, " chains"]:
+    """How many voxels of each chain have a determinant that is not positive."""
+    return (determinant <= 0).sum(dim=(1, 2, 3))
+
+
+def to_millimetres(displacement: Tensor, grid: Grid) -> Tensor:
+    """Vectors in voxels of `grid` as RAS+ millimetres; any leading axes before components and voxels."""
+    return _turned(displacement, grid.affine[:3, :3])
+
+
+def to_voxels(displacement: Tensor, grid: Grid) -> Tensor:
+    """RAS+ millimetres as vectors in voxels of `grid`; any leading axes before components and voxels."""
+    return _turned(displacement, np.linalg.inv(grid.affine[:3, :3]))
+
+
+def _turned(field: Tensor, matrix: np.ndarray) -> Tensor:
+    return torch.einsum("ab,...bxyz->...axyz", torch.from_numpy(matrix.copy()).to(field), field)
+
+
+def _indices(like: Fields) -> Fields:
+    axes = [torch.arange(n, dtype=like.dtype, device=like.device) for n in like.shape[2:]]
+    return torch.stack(torch.meshgrid(*axes, indexing="ij")).expand_as(like)
+
+
+def _packed(points: np.ndarray, field: Field) -> Fields:
+    """Any number of positions as blocks of the field's own shape, the last one filled up with zeros."""
+    block = field[0].numel()
+    rows = torch.zeros((-(-len(points) // block) * block, 3), dtype=field.dtype)
+    rows[: len(points)] = torch.from_numpy(points)
+    return rows.to(field.device).reshape(-1, *field.shape[1:], 3).movedim(-1, 1).contiguous()
+
+
+def _within(places: Fields, grid: Grid) -> Tensor:
+    """Which positions, in voxels of `grid`, its field of view holds; one component."""
+    far = torch.tensor(grid.shape, dtype=places.dtype, device=places.device).view(3, 1, 1, 1) - 0.5
+    return ((places >= -0.5) & (places <= far)).all(dim=1, keepdim=True)
+
+
+def _undo(field: Field, places: Fields, tolerance: float) -> tuple[Fields, Scalars]:
+    """Offsets d with d + field(places + d) = 0, and what is left of that sum.
+
+    Newton with the exact derivative of the trilinear field; a voxel whose step does not bring it nearer
+    tries half of it, and one without a usable derivative moves by the miss itself.
+    """
+    start = places - _indices(places)
+    offset = -warp(field, start)
+    miss = offset + warp(field, start + offset)
+    distance = torch.linalg.vector_norm(miss, dim=1, keepdim=True)
+    damping = torch.ones_like(distance)
+    for _ in range(MOST_NEWTON_STEPS):
+        if distance.max() <= tolerance:
+            break
+        trial = offset - damping * _newton_step(slope(field, start + offset), miss)
+        missed = trial + warp(field, start + trial)
+        length = torch.linalg.vector_norm(missed, dim=1, keepdim=True)
+        nearer = length < distance
+        offset = torch.where(nearer, trial, offset)
+        miss = torch.where(nearer, missed, miss)
+        distance = torch.where(nearer, length, distance)
+        damping = torch.where(nearer, (2 * damping).clamp(max=1.0), damping / 2)
+    return offset, distance[:, 0]
+
+
+def _newton_step(gradient: Tensor, miss: Fields) -> Fields:
+    """(I + gradient)⁻¹ miss by Cramer's rule, or the miss where that is of no use."""
+    a, b, c = (gradient + _identity(miss)).unbind(dim=2)
+    determinant = _triple(a, b, c)[:, None]
+    usable = determinant > LEAST_SLOPE
+    solved = torch.stack([_triple(miss, b, c), _triple(a, miss, c), _triple(a, b, miss)], dim=1)
+    return torch.where(usable, solved / torch.where(usable, determinant, 1.0), miss)
+
+
+def _triple(a: Fields, b: Fields, c: Fields) -> Scalars:
+    product: Tensor = a * torch.linalg.cross(b, c, dim=1)
+    return product.sum(dim=1)
+
+
+def _determinant(matrices: Tensor) -> Scalars:
+    return _triple(*matrices.unbind(dim=2))
+
+
+def _identity(like: Tensor) -> Tensor:
+    return torch.eye(3, dtype=like.dtype, device=like.device)[:, :, None, None, None]
+
+
+def _one_sided(field: Tensor, axis: int) -> tuple[Tensor, Tensor]:
+    """The difference to the next voxel and from the one before; the only one there is, at a border."""
+    if field.shape[axis] == 1:
+        return torch.zeros_like(field), torch.zeros_like(field)
+    rise = field.diff(dim=axis)
+    first, last = rise.narrow(axis, 0, 1), rise.narrow(axis, -1, 1)
+    return torch.cat([rise, last], dim=axis), torch.cat([first, rise], dim=axis)
