@@ -3,6 +3,10 @@
 import os
 from pathlib import Path
 
+os.environ.setdefault(
+    "OMP_NUM_THREADS", "1"
+)  # two test processes share two cores: spinning threads stall both
+
 import pytest
 import torch
 from jaxtyping import install_import_hook

@@ -124,7 +124,7 @@ def _fields(section: str, kind: object) -> set[str]:
     if kind is None or len(members) == 1:
         members = [type(info.default)]
     else:
-        members = [m for m in members if kind in {f.default for f in fields(m) if f.name == "kind"}]
+        members = [m for m in members if kind in [f.default for f in fields(m) if f.name == "kind"]]
     return {f.name for m in members for f in fields(m)}
 
 

@@ -99,6 +99,10 @@ class Posterior:
                 self.prior.fit(self.prior.energy(w), hyper.prior),
             )
 
+    def to(self, device: str | torch.device) -> "Posterior":
+        """The same on another device; kernels follow the tensors."""
+        return replace(self, likelihood=self.likelihood.to(device))
+
     def tuned(self, w: Parameters) -> "Posterior":
         """With as few squarings as these velocities allow."""
         return replace(self, transform=self.transform.tuned(w))

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from credwarp.shapes import Channels, Fields, Images, PerChain, PerComponent, Scalars
+from credwarp.shapes import Channels, Fields, Images, PerChain, PerComponent, Weight
 
 
 def compose(outer: Fields, inner: Fields) -> Fields:
@@ -82,15 +82,18 @@ def helmholtz(field: Fields, kappa: float, spacing: Sequence[float]) -> Fields:
 
 
 def expand(field: Tensor, matrices: Sequence[Tensor]) -> Tensor:
-    """A linear map along each of the last three axes; a matrix has a row per voxel of the result."""
-    x, y, z = matrices
+    """A linear map along each of the last three axes; a matrix has a row per voxel of the result.
+
+    Matrices may be of any floating type and on any device.
+    """
+    x, y, z = (matrix.to(field) for matrix in matrices)
     field = torch.einsum("ai,...ijk->...ajk", x, field)
     field = torch.einsum("bj,...ajk->...abk", y, field)
     return torch.einsum("ck,...abk->...abc", z, field)
 
 
 def mixture_log_prob(
-    residual: Images, weight: Scalars, log_proportion: PerComponent, log_precision: PerComponent
+    residual: Images, weight: Weight, log_proportion: PerComponent, log_precision: PerComponent
 ) -> PerChain:
     """Σ weight · log Σ_l ϱ_l √(β_l / 2π) exp(−β_l r² / 2) over channels and voxels, in float64.
 
@@ -106,7 +109,7 @@ def mixture_log_prob(
 
 
 def mixture_statistics(
-    residual: Images, weight: Scalars, log_proportion: PerComponent, log_precision: PerComponent
+    residual: Images, weight: Weight, log_proportion: PerComponent, log_precision: PerComponent
 ) -> tuple[PerComponent, PerComponent]:
     """Σ weight · γ_l and Σ weight · γ_l r², γ the responsibilities: all that EM and the hyper-gradients need."""
     chains, components = log_proportion.shape

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -10,7 +10,18 @@ from torch import Tensor
 from credwarp import kernels
 from credwarp.errors import InputError
 from credwarp.likelihoods.noise import Noise
-from credwarp.shapes import Channels, Fields, Hyper, Images, Mask, PerChain, PerComponent, Scalars
+from credwarp.shapes import (
+    Channels,
+    Features,
+    Fields,
+    Hyper,
+    Image,
+    Images,
+    Mask,
+    PerChain,
+    PerComponent,
+    Weight,
+)
 from credwarp.space import Pair
 
 log = logging.getLogger("credwarp")
@@ -23,20 +34,20 @@ class Comparison:
     """log p(fixed | moving ∘ φ): features of the warped image minus those of the fixed one, under `noise`."""
 
     fixed: Channels
-    moving: Channels
-    weight: Scalars
-    features: Callable[[Images], Images]
+    moving: Image
+    weight: Weight
+    features: Callable[[Images], Features]
     noise: Noise
 
-    def residual(self, displacement: Fields) -> Images:
+    def residual(self, displacement: Fields) -> Features:
         """What the warp leaves unexplained, per chain, channel and voxel."""
-        return self.fixed - self.features(kernels.warp(self.moving, displacement))
+        return self.fixed - self.features(kernels.warp(self.moving[None], displacement))
 
-    def init(self, residual: Images) -> Hyper:
+    def init(self, residual: Features) -> Hyper:
         """Hyperparameters to start from."""
         return self.noise.init(residual, self.weight)
 
-    def log_prob(self, residual: Images, hyper: Hyper) -> PerChain:
+    def log_prob(self, residual: Features, hyper: Hyper) -> PerChain:
         """The paper's −E_data."""
         return self.noise.log_prob(residual, self.weight, hyper)
 
@@ -44,11 +55,11 @@ class Comparison:
         """The density of the noise's own parameters."""
         return self.noise.hyper_log_prob(hyper)
 
-    def fit(self, residual: Images, hyper: Hyper, iterations: int) -> Hyper:
+    def fit(self, residual: Features, hyper: Hyper, iterations: int) -> Hyper:
         """The mixture by expectation–maximisation, α measured anew first."""
         return self.noise.fit(residual, self.weight, {**hyper, "alpha": self._alpha(residual)}, iterations)
 
-    def statistics(self, residual: Images, hyper: Hyper) -> tuple[PerComponent, PerComponent]:
+    def statistics(self, residual: Features, hyper: Hyper) -> tuple[PerComponent, PerComponent]:
         """What a fit over several draws averages."""
         return self.noise.statistics(residual, self.weight, hyper)
 
@@ -56,18 +67,21 @@ class Comparison:
         """The mixture most probable given such averages."""
         return self.noise.maximise(counts, squares, hyper)
 
-    def _alpha(self, residual: Images) -> PerChain:
+    def to(self, device: str | torch.device) -> "Comparison":
+        """The same on another device."""
+        fixed, moving, weight = (part.to(device) for part in (self.fixed, self.moving, self.weight))
+        return replace(self, fixed=fixed, moving=moving, weight=weight)
+
+    def _alpha(self, residual: Features) -> PerChain:
         return self.noise.decimate(residual, self.weight)
 
 
-def compare(pair: Pair, features: Callable[[Images], Images], noise: Noise) -> Comparison:
+def compare(pair: Pair, features: Callable[[Images], Features], noise: Noise) -> Comparison:
     """The comparison of a pair; what does not depend on the warp is computed here, once."""
-    return Comparison(
-        features(pair.fixed[None, None])[0], pair.moving[None], voxel_weight(pair), features, noise
-    )
+    return Comparison(features(pair.fixed[None, None])[0], pair.moving, voxel_weight(pair), features, noise)
 
 
-def voxel_weight(pair: Pair) -> Scalars:
+def voxel_weight(pair: Pair) -> Weight:
     """1 where a voxel counts: inside both masks, and somewhere near it one of the images has structure."""
     masked = pair.fixed_mask & pair.moving_mask
     structured = _structured(pair.fixed, pair.fixed_mask) | _structured(pair.moving, pair.moving_mask)

@@ -4,10 +4,10 @@ import math
 
 import torch
 
-from credwarp.shapes import Images, PerChain, Scalars
+from credwarp.shapes import Images, PerChain, Weight
 
 
-def decimation(residual: Images, weight: Scalars) -> PerChain:
+def decimation(residual: Images, weight: Weight) -> PerChain:
     """α of each chain: ∏ over axes of min(1, √(−2/π ln ρ)), ρ the correlation of neighbours along the axis.
 
     Residuals are signed and centred, products are averaged over the pairs in which both voxels count. Noise

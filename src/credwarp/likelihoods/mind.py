@@ -12,7 +12,7 @@ from torch import Tensor
 from credwarp import kernels
 from credwarp.likelihoods.comparison import Comparison, compare
 from credwarp.likelihoods.noise import Noise
-from credwarp.shapes import Images
+from credwarp.shapes import Features, Images
 from credwarp.space import Pair
 
 # Neighbours at right angles to each other: the twelve edges of an octahedron (Heinrich et al. 2013).
@@ -47,7 +47,7 @@ class Mind:
         return compare(pair, partial(self_similarity, reach=self.reach, radius=self.window // 2), noise)
 
 
-def self_similarity(image: Images, reach: int, radius: int) -> Images:
+def self_similarity(image: Images, reach: int, radius: int) -> Features:
     """The twelve channels of MIND-SSC of a one-channel image, in [0, 1]."""
     channels = [
         kernels.local_mean((_shifted(image, p, reach) - _shifted(image, q, reach)) ** 2, radius)

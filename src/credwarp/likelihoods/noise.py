@@ -8,7 +8,7 @@ from torch import Tensor
 
 from credwarp import kernels
 from credwarp.likelihoods.decimation import decimation
-from credwarp.shapes import Hyper, Images, PerChain, PerComponent, Scalars
+from credwarp.shapes import Hyper, Images, PerChain, PerComponent, Weight
 
 NEWTON_STEPS = 30
 SMALLEST_SHARE = 1e-6
@@ -29,7 +29,7 @@ class Noise:
     bound: float
     alpha: float | None
 
-    def init(self, residual: Images, weight: Scalars) -> Hyper:
+    def init(self, residual: Images, weight: Weight) -> Hyper:
         """Equal shares, standard deviations from a fifth to twice the residual's; α measured unless given."""
         chains = residual.shape[0]
         total = weight.sum(dtype=torch.float64) * residual.shape[1] * chains / weight.shape[0]
@@ -45,13 +45,13 @@ class Noise:
         hyper = {name: value.to(residual.device, torch.float64) for name, value in start.items()}
         return {**hyper, "alpha": self.decimate(residual, weight)}
 
-    def decimate(self, residual: Images, weight: Scalars) -> PerChain:
+    def decimate(self, residual: Images, weight: Weight) -> PerChain:
         """α as given, or by virtual decimation of these residuals."""
         if self.alpha is None:
             return decimation(residual, weight)
         return torch.full((residual.shape[0],), self.alpha, dtype=torch.float64, device=residual.device)
 
-    def log_prob(self, residual: Images, weight: Scalars, hyper: Hyper) -> PerChain:
+    def log_prob(self, residual: Images, weight: Weight, hyper: Hyper) -> PerChain:
         """α Σ log p(r), the paper's −E_data."""
         like = residual.dtype
         density = kernels.mixture_log_prob(
@@ -68,9 +68,7 @@ class Noise:
         constant = math.lgamma(total) - self.components * math.lgamma(self.concentration)
         return of_beta.sum(1) + constant + (self.concentration - 1) * log_share.sum(1)
 
-    def statistics(
-        self, residual: Images, weight: Scalars, hyper: Hyper
-    ) -> tuple[PerComponent, PerComponent]:
+    def statistics(self, residual: Images, weight: Weight, hyper: Hyper) -> tuple[PerComponent, PerComponent]:
         """What a fit needs of the residuals: per component how many there are, and their sum of squares."""
         like = residual.dtype
         return kernels.mixture_statistics(
@@ -90,7 +88,7 @@ class Noise:
             "alpha": hyper["alpha"],
         }
 
-    def fit(self, residual: Images, weight: Scalars, hyper: Hyper, iterations: int) -> Hyper:
+    def fit(self, residual: Images, weight: Weight, hyper: Hyper, iterations: int) -> Hyper:
         """Expectation–maximisation on these residuals."""
         for _ in range(iterations):
             hyper = self.maximise(*self.statistics(residual, weight, hyper), hyper)
