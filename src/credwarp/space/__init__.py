@@ -1,13 +1,14 @@
 """Where voxels are: grids, volumes and maps of points, all in RAS+ millimetres."""
 
 from credwarp.space.grid import Grid
-from credwarp.space.maps import Affine, Mapping, Warp
+from credwarp.space.maps import Affine, Chain, Mapping, Warp
 from credwarp.space.prepare import Pair, Scan, prepare, working_grid
 from credwarp.space.resample import resample, resample_labels, resample_mask, sample
 from credwarp.space.volume import Volume
 
 __all__ = [
     "Affine",
+    "Chain",
     "Grid",
     "Mapping",
     "Pair",

@@ -72,3 +72,16 @@ class Warp:
                 values, voxels, output=np.float64, order=1, mode="nearest"
             )
         return self.after(out.reshape(moved.shape))
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """x ↦ the links one after the other, the first one first."""
+
+    links: tuple[Affine | Warp, ...]
+
+    def __call__(self, points: Points) -> Points:
+        """Where the points go."""
+        for link in self.links:
+            points = link(points)
+        return points
