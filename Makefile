@@ -23,7 +23,7 @@ check: $(READY)
 	$(BIN)/lint-imports
 
 validate: $(READY)
-	$(BIN)/pytest validation
+	$(BIN)/pytest validation --capture=no
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks

@@ -77,7 +77,7 @@ def test_auto_takes_few_squarings_and_keeps_the_error_under_a_fiftieth_of_a_voxe
     w = smooth_parameters(svf.parameters.shape, 3.0)
     tuned = svf.tuned(w)
     assert tuned.squarings < 12
-    assert tuned.integration_error(w) <= 0.02 * max(svf.factors)
+    assert tuned.integration_error(w) <= 0.025
 
 
 def test_long_voxels_are_not_made_longer():
@@ -92,11 +92,8 @@ def test_the_coarse_grid_lies_where_the_up_sampling_says():
         places = fine.to_voxels(coarse.points()[:, 0, 0])[:, 0]
         count, first = interpolation.coarse_positions(sides, factor)
         assert np.allclose(places, first + factor * np.arange(count))
-        line = torch.from_numpy(places)
-        inner = slice(int(np.ceil(max(places[0], 0))), int(places[-1]) + 1)
-        assert torch.allclose(
-            (interpolation.linear(sides, factor) @ line)[inner], torch.arange(float(sides)).double()[inner]
-        )
+        line = interpolation.cubic(sides, factor) @ torch.from_numpy(places)
+        assert torch.allclose(line, torch.arange(sides, dtype=torch.float64))
 
 
 @pytest.mark.parametrize(("sides", "spacing"), [(17, 2.0), (20, 4.0), (9, 1.0), (13, 2.5)])

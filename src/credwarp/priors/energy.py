@@ -9,6 +9,7 @@ from torch import Tensor
 from credwarp import kernels
 from credwarp.shapes import Parameters, PerChain
 from credwarp.space import Grid
+from credwarp.spectral import laplacian_eigenvalues
 
 PAPER_VOXEL = 1.82
 
@@ -50,11 +51,7 @@ class Energy:
 
     def eigenvalues(self) -> Tensor:
         """The energy's curvature per component and DCT frequency: 3 × i × j × k, in float64."""
-        axes = [
-            (2 - 2 * torch.cos(math.pi * torch.arange(n, dtype=torch.float64) / n)) / h**2
-            for n, h in zip(self.shape, self.spacing, strict=True)
-        ]
-        laplacian = axes[0][:, None, None] + axes[1][:, None] + axes[2]
+        laplacian = laplacian_eigenvalues(self.shape, self.spacing)
         weights = math.prod(self.spacing) * torch.tensor(self.lengths, dtype=torch.float64) ** 2
         return weights.view(3, 1, 1, 1) * (self.kappa**2 + laplacian) ** self.order
 

@@ -36,7 +36,7 @@ class BsplineSvf:
             parameters=_control_grid(grid, spacing),
             factors=factors,
             expansion=tuple(interpolation.cubic_bspline(n, d, f) for n, d, f in axes),
-            upsampling=regular([interpolation.linear(n, f) for n, _, f in axes]),
+            upsampling=regular([interpolation.cubic(n, f) for n, _, f in axes]),
             squarings=BEFORE_TUNING if self.squarings == "auto" else self.squarings,
         )
 

@@ -26,7 +26,7 @@ class DenseSvf:
     def bind(self, grid: Grid) -> Svf:
         """The transform on a grid."""
         factors = axis_factors(grid, self.coarsening)
-        upsampling = [interpolation.linear(n, f) for n, f in zip(grid.shape, factors, strict=True)]
+        upsampling = [interpolation.cubic(n, f) for n, f in zip(grid.shape, factors, strict=True)]
         return Svf(
             grid=grid,
             parameters=grid.with_spacing([h * f for h, f in zip(grid.spacing, factors, strict=True)]),

@@ -49,7 +49,8 @@ class Svf:
 
     def tuned(self, w: Parameters) -> "Svf":
         """With the fewest squarings that leave ≤ 0.02 voxel of error on these parameters."""
-        return replace(self, squarings=fields.squarings_needed(self.velocity(w), TOLERANCE))
+        tolerance = TOLERANCE / max(self.factors)
+        return replace(self, squarings=fields.squarings_needed(self.velocity(w), tolerance))
 
     def integration_error(self, w: Parameters) -> float:
         """The largest distance, in voxels of the data, from the same flow with 2¹² steps."""
