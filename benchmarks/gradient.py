@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
+from benchmarks.plain import plain_gradient
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.plain import plain_gradient
 from credwarp import spectral
 from credwarp.likelihoods import Mixture
 from credwarp.posterior import Posterior
@@ -86,8 +86,9 @@ def copy_bandwidth() -> float:
 
 def traffic(posterior: Posterior) -> int:
     """Bytes if each field of each squaring were read and written once, forwards (2) and backwards (3)."""
-    voxels = math.prod(math.ceil(n / f) for n, f in zip(posterior.transform.grid.shape, posterior.transform.factors, strict=True))  # fmt: skip
-    return posterior.transform.squarings * 5 * 3 * voxels * 4
+    svf = posterior.transform
+    voxels = math.prod(math.ceil(n / f) for n, f in zip(svf.grid.shape, svf.factors, strict=True))
+    return svf.squarings * 5 * 3 * voxels * 4
 
 
 def peak_megabytes(name: str, sides: int) -> float:
