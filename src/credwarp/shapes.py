@@ -21,6 +21,10 @@ Parameters: TypeAlias = Float[Tensor, "chains 3 i j k"]
 PerChain: TypeAlias = Float[Tensor, " chains"]
 PerComponent: TypeAlias = Float[Tensor, "chains components"]
 
+Positions: TypeAlias = Float[Tensor, "chains dimension"]
+Noises: TypeAlias = Float[Tensor, "chains noises"]
+Vector: TypeAlias = Float[Tensor, " dimension"]
+
 Points: TypeAlias = Float[np.ndarray, "*many 3"]
 
 Hyper: TypeAlias = dict[str, Tensor]
