@@ -1,1 +1,33 @@
 """The only room that knows formats: images, transforms, and how to write them safely."""
+
+from credwarp.files.atomic import replacing, write_bytes, write_text
+from credwarp.files.describe import Description, describe
+from credwarp.files.fsl import read_fsl, write_fsl
+from credwarp.files.images import read, read_labels, read_mask
+from credwarp.files.itk_files import read_itk, write_itk
+from credwarp.files.links import Transform
+from credwarp.files.memory import memory_available
+from credwarp.files.transforms import read_transform
+from credwarp.files.write import write_volume
+from credwarp.files.x5 import read_x5, write_x5
+
+__all__ = [
+    "Description",
+    "Transform",
+    "describe",
+    "memory_available",
+    "read",
+    "read_fsl",
+    "read_itk",
+    "read_labels",
+    "read_mask",
+    "read_transform",
+    "read_x5",
+    "replacing",
+    "write_bytes",
+    "write_fsl",
+    "write_itk",
+    "write_text",
+    "write_volume",
+    "write_x5",
+]
