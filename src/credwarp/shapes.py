@@ -24,6 +24,8 @@ PerComponent: TypeAlias = Float[Tensor, "chains components"]
 Positions: TypeAlias = Float[Tensor, "chains dimension"]
 Noises: TypeAlias = Float[Tensor, "chains noises"]
 Vector: TypeAlias = Float[Tensor, " dimension"]
+Draws: TypeAlias = Float[Tensor, "chains draws *components"]
+PerDrawn: TypeAlias = Float[Tensor, "*components"]
 
 Points: TypeAlias = Float[np.ndarray, "*many 3"]
 

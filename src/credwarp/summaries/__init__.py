@@ -1,0 +1,1 @@
+"""What draws say: folds over them, and whether they can be trusted."""
