@@ -5,7 +5,7 @@ Those crash or hang on some broken files; records are checked before anything is
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,15 +39,14 @@ def read_text(path: Path) -> list[Record]:
         if not lines or not lines[0].startswith("#Insight Transform File"):
             raise ValueError("no Insight Transform File")
         records: list[Record] = []
-        kind, parameters = "", np.empty(0)
         for line in lines[1:]:
             key, _, value = line.partition(":")
             if key == "Transform":
-                kind, parameters = _three_dimensional(path, value.strip()), np.empty(0)
+                records.append(Record(_three_dimensional(path, value.strip()), np.empty(0), np.empty(0)))
             elif key == "Parameters":
-                parameters = np.array(value.split(), dtype=np.float64)
+                records[-1] = replace(records[-1], parameters=np.array(value.split(), dtype=np.float64))
             elif key == "FixedParameters":
-                records.append(Record(kind, parameters, np.array(value.split(), dtype=np.float64)))
+                records[-1] = replace(records[-1], fixed=np.array(value.split(), dtype=np.float64))
         return records
 
 

@@ -108,7 +108,7 @@ def _numbers(path: Path, entries: dict[str, str], header: int, dtype: np.dtype, 
     skip = _whole(path, entries, "HeaderSize", "0", 1)[0]
     needed = count * dtype.itemsize
     start = held.stat().st_size - needed if skip == -1 and not packed else start + max(0, skip)
-    check_length(held, start, needed, packed)
+    check_length(held, float(start), float(needed), packed)
     with held.open("rb") as stream:
         stream.seek(start)
         block = _unpacked(stream.read(), needed) if packed else stream.read(needed)
