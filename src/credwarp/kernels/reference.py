@@ -126,7 +126,9 @@ _LOG_TWO_PI = 1.8378770664093453
 
 
 def _positions(displacement: Fields) -> Tensor:
-    axes = [torch.arange(n, dtype=displacement.dtype, device=displacement.device) for n in displacement.shape[2:]]
+    axes = [
+        torch.arange(n, dtype=displacement.dtype, device=displacement.device) for n in displacement.shape[2:]
+    ]
     return displacement + torch.stack(torch.meshgrid(*axes, indexing="ij"))
 
 
@@ -162,7 +164,9 @@ def _linear_slope(values: Channels, position: Tensor) -> Tensor:
     shape = values.shape[1:]
     lows, highs, weights = _corner(position, shape)
     flat = values.reshape(values.shape[0], -1)
-    slopes = [torch.zeros((values.shape[0], *position.shape[1:]), dtype=position.dtype, device=position.device)]
+    slopes = [
+        torch.zeros((values.shape[0], *position.shape[1:]), dtype=position.dtype, device=position.device)
+    ]
     slopes = [torch.zeros_like(slopes[0]) for _ in range(3)]
     for corner in range(8):
         index = torch.zeros_like(lows[0])
