@@ -34,7 +34,8 @@ def test_every_module_starts_with_its_sentence(path):
 
 def lint_imports(folder: Path) -> subprocess.CompletedProcess:
     command = [str(Path(sys.executable).parent / "lint-imports"), "--no-cache"]
-    return subprocess.run(command, cwd=folder, env={"PYTHONPATH": str(folder / "src")}, capture_output=True, text=True)
+    paths = {"PYTHONPATH": str(folder / "src")}
+    return subprocess.run(command, cwd=folder, env=paths, capture_output=True, text=True)
 
 
 def test_the_layers_hold_and_a_planted_violation_is_seen(tmp_path):
