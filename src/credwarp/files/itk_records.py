@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from credwarp.errors import InputError
-from credwarp.files.atomic import replacing, write_bytes, write_text
+from credwarp.files.atomic import write_bytes, write_text
 from credwarp.files.explain import explained
-from credwarp.files.hdf import hdf5
+from credwarp.files.hdf import hdf5, new_hdf5
 from credwarp.files.memory import demand
 
 BANNER = "#Insight Transform File V1.0"
@@ -107,8 +107,7 @@ def write_itk_hdf5(path: Path, records: Sequence[Record]) -> None:
     """`.h5`: a composite of the records; fields in single precision and compressed, affines in double."""
     library = hdf5()
     text = library.string_dtype("ascii")
-    size = sum(record.parameters.nbytes for record in records)
-    with replacing(path, size // 4) as new, library.File(new, "w") as file:
+    with new_hdf5(path) as file:
         file.create_dataset("ITKVersion", data=["5.4.0"], dtype=text)
         file.create_dataset("HDFVersion", data=[library.version.hdf5_version], dtype=text)
         group = file.create_group("TransformGroup")

@@ -55,7 +55,7 @@ def read_metaimage(path: Path, components: int = 1) -> Stored:
         data = _numbers(path, entries, header, dtype, math.prod(shape) * channels)
         data = data.reshape((channels, *shape), order="F")
         data = data[0] if channels == 1 else np.moveaxis(data, 0, -1)
-        return Stored(path, "MetaImage", dtype.newbyteorder("=").name, data, placed(path, shape, affine))
+        return Stored(path, "MetaImage", dtype.name, data, placed(path, shape, affine))
 
 
 def _entries(path: Path) -> tuple[dict[str, str], int]:

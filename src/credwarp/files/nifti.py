@@ -30,7 +30,7 @@ def read_nifti(path: Path) -> Stored:
         shape = spatial_shape(path, image.header.get_data_shape())
         grid, forms, remarks = geometry(path, image.header, shape)
         data = numbers(path, image).reshape(shape)
-        stored_type = str(image.get_data_dtype())
+        stored_type = image.get_data_dtype().name
     return Stored(path, _format(image), stored_type, data, grid, remarks, forms)
 
 
@@ -42,7 +42,7 @@ def read_mgh(path: Path) -> Stored:
         data = numbers(path, image).reshape(shape)
         known = int(image.header["goodRASFlag"]) > 0
         remarks = () if known else (f"{path.name} has no orientation; taken as {grid.orientation}.",)
-    return Stored(path, "MGH", str(image.get_data_dtype()), data, grid, remarks)
+    return Stored(path, "MGH", image.get_data_dtype().name, data, grid, remarks)
 
 
 @contextmanager

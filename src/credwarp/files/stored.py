@@ -1,9 +1,10 @@
 """What an image file holds, as it is there: numbers, their places, and what is odd about the header."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import SupportsInt
 
 import numpy as np
 
@@ -34,7 +35,7 @@ class Stored:
     forms: Forms | None = None
 
 
-def spatial_shape(path: Path, shape: Sequence[int]) -> Shape:
+def spatial_shape(path: Path, shape: Iterable[SupportsInt]) -> Shape:
     """The three sides of a 3-D image; axes of one beyond them are dropped."""
     sides = [int(n) for n in shape]
     while len(sides) > 3 and sides[-1] == 1:
@@ -67,7 +68,7 @@ def check_numbers(path: Path, dtype: np.dtype) -> None:
 
 def check_length(path: Path, offset: float, voxels: float, compressed: bool) -> None:
     """Refuse a file too short for what its header promises, before anything is allocated."""
-    size = path.stat().st_size
+    size = float(path.stat().st_size)
     # Deflate packs at most 1032 bytes into one.
     most = size * 1032 if compressed else size
     if not (offset >= 0 and offset + voxels <= most):

@@ -58,9 +58,8 @@ def nifti_image(data: np.ndarray, grid: Grid, like: Path | None = None) -> Any:
     form, header = _lent(like)
     if max(data.shape) > LONGEST_SIDE:
         form = nib.Nifti2Image
-    image = form(data, None)
+    image = form(data, None, dtype=data.dtype)
     new = image.header
-    new.set_data_dtype(data.dtype)
     if header is not None and geometry(like or Path(), header, grid.shape)[0].matches(grid, 1e-6):
         for field in (*WHERE, *QUATERNION):
             new[field] = header[field]

@@ -8,9 +8,8 @@ import numpy as np
 import torch
 
 from credwarp.errors import InputError
-from credwarp.files.atomic import replacing
 from credwarp.files.explain import explained
-from credwarp.files.hdf import hdf5
+from credwarp.files.hdf import hdf5, new_hdf5
 from credwarp.files.images import check_file
 from credwarp.files.links import NOTHING, Link, Transform, joined, taken_apart
 from credwarp.files.memory import demand
@@ -22,11 +21,8 @@ METADATA = json.dumps({"WrittenBy": "credwarp"})
 
 def write_x5(mapping: Transform, path: str | Path) -> None:
     """Write a map of points; its links are nodes, and the chain names their order, the first one first."""
-    library = hdf5()
-    path = Path(path)
     links = taken_apart(mapping)
-    size = sum(link.displacement.numel() * 4 for link in links if isinstance(link, Warp))
-    with replacing(path, size // 4) as new, library.File(new, "w") as file:
+    with new_hdf5(Path(path)) as file:
         file.attrs["Format"] = "X5"
         file.attrs["Version"] = np.uint16(1)
         nodes = file.create_group("TransformGroup")
