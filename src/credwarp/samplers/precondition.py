@@ -1,0 +1,152 @@
+"""Preconditioners: one object gives P and a square root of P, so drift and noise cannot disagree."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from credwarp.errors import PlanError
+from credwarp.samplers.conjugate import solve
+from credwarp.samplers.target import Precision, Preconditioner, by_fours
+from credwarp.shapes import Noises, Positions, Vector
+
+LOOSEST_TOLERANCE = 1e-2
+
+
+@dataclass(frozen=True)
+class Identity:
+    """P = 1."""
+
+    dimension: int
+
+    @property
+    def noises(self) -> int:
+        """How many standard normals `sqrt` takes."""
+        return self.dimension
+
+    def apply(self, position: Positions) -> Positions:
+        """The position itself."""
+        return position
+
+    def sqrt(self, noise: Noises) -> Positions:
+        """The noise itself."""
+        return noise
+
+    def inverse(self, position: Positions) -> Positions:
+        """The position itself."""
+        return position
+
+
+@dataclass(frozen=True, eq=False)
+class Diagonal:
+    """P = diag(variances): the paper's A = diag σ²_w, or a spectrum where positions are coefficients."""
+
+    variances: Vector
+
+    @property
+    def noises(self) -> int:
+        """How many standard normals `sqrt` takes."""
+        return self.variances.shape[0]
+
+    def apply(self, position: Positions) -> Positions:
+        """P x."""
+        return position * self.variances.to(position.dtype)
+
+    def sqrt(self, noise: Noises) -> Positions:
+        """P^½ z."""
+        return noise * self.variances.sqrt().to(noise.dtype)
+
+    def inverse(self, position: Positions) -> Positions:
+        """P⁻¹ x."""
+        return position / self.variances.to(position.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """P dense on the coordinates `index` (`matrix`, its root and its inverse), diagonal on the others.
+
+    The default: the slow modes are smooth, so the lowest frequencies get the whole Gauss–Newton block.
+    """
+
+    index: Int[Tensor, " block"]
+    matrix: Float[Tensor, "block block"]
+    root: Float[Tensor, "block block"]
+    precision: Float[Tensor, "block block"]
+    variances: Vector
+
+    @classmethod
+    def of(
+        cls, index: Int[Tensor, " block"], precision: Float[Tensor, "block block"], variances: Vector
+    ) -> "Block":
+        """From the precision on the chosen coordinates and the variances on the others."""
+        lower = torch.linalg.cholesky(precision.to(torch.float64))
+        identity = torch.eye(len(index), dtype=torch.float64, device=precision.device)
+        inverse = torch.linalg.solve_triangular(lower, identity, upper=False)
+        kind = variances.dtype
+        return cls(index, (inverse.T @ inverse).to(kind), inverse.T.to(kind), precision.to(kind), variances)
+
+    @property
+    def noises(self) -> int:
+        """How many standard normals `sqrt` takes."""
+        return self.variances.shape[0]
+
+    def apply(self, position: Positions) -> Positions:
+        """P x."""
+        return self._through(self.matrix, position, position * self.variances.to(position.dtype))
+
+    def sqrt(self, noise: Noises) -> Positions:
+        """S z, with S = L⁻ᵀ on the block, L the precision's Cholesky factor."""
+        return self._through(self.root, noise, noise * self.variances.sqrt().to(noise.dtype))
+
+    def inverse(self, position: Positions) -> Positions:
+        """P⁻¹ x."""
+        return self._through(self.precision, position, position / self.variances.to(position.dtype))
+
+    def _through(self, matrix: Tensor, position: Tensor, elsewhere: Tensor) -> Tensor:
+        elsewhere[:, self.index] = multiply(matrix, position[:, self.index])
+        return elsewhere
+
+
+@dataclass(frozen=True, eq=False)
+class GaussNewton:
+    """P = (Q + H)⁻¹ by conjugate gradients; a draw is P (Q^½ z₁ + H^½ z₂).
+
+    The tolerance is relative, in the norm of `rough`. Looser than 1e-2 the draws lose their spread.
+    """
+
+    prior: Precision
+    curvature: Precision
+    rough: Preconditioner
+    tolerance: float = LOOSEST_TOLERANCE
+    iterations: int = 500
+
+    def __post_init__(self) -> None:
+        if not 0 < self.tolerance <= LOOSEST_TOLERANCE:
+            raise PlanError(
+                f"the tolerance of conjugate gradients is {self.tolerance:g}; give one in "
+                f"(0, {LOOSEST_TOLERANCE:g}], because looser ones shrink the posterior's spread."
+            )
+
+    @property
+    def noises(self) -> int:
+        """How many standard normals `sqrt` takes."""
+        return self.prior.noises + self.curvature.noises
+
+    def apply(self, position: Positions) -> Positions:
+        """P x."""
+        return solve(self.inverse, position, self.rough, self.tolerance, self.iterations).position
+
+    def sqrt(self, noise: Noises) -> Positions:
+        """P (Q^½ z₁ + H^½ z₂), whose covariance is P (Q + H) P = P."""
+        first, second = noise.split([self.prior.noises, self.curvature.noises], dim=1)
+        return self.apply(self.prior.sqrt(first) + self.curvature.sqrt(second))
+
+    def inverse(self, position: Positions) -> Positions:
+        """(Q + H) x."""
+        return self.prior.product(position) + self.curvature.product(position)
+
+
+def multiply(matrix: Float[Tensor, "rows columns"], position: Positions) -> Positions:
+    """The matrix times each chain's vector."""
+    return by_fours(position, lambda rows: rows @ matrix.T)
