@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from credwarp.errors import InputError
-from credwarp.space import Affine, Grid, Scan, Volume, prepare
+from credwarp.space import Affine, Grid, Scan, Volume, coarsened, prepare
 
 SPACE = Grid.isotropic((16, 18, 14), 2.0)
 
@@ -96,3 +96,14 @@ def test_a_sheared_fixed_image_gets_the_nearest_right_angles(caplog):
         pair = prepare(Scan(image(moved(SPACE, shear))), Scan(image(moved(SPACE, shear))))
     assert pair.grid.is_orthogonal
     assert "sheared" in caplog.text
+
+
+def test_a_coarser_pair_keeps_its_place_and_its_images():
+    pair = prepare(Scan(image()), Scan(image()))
+    coarse = coarsened(pair, 2)
+    assert coarse.grid.shape == (8, 9, 7)
+    assert np.allclose(coarse.grid.centre, pair.grid.centre)
+    inner = (slice(2, -2),) * 3
+    damped = 3 * (1 - np.exp(-0.5 * (0.2 * 2.0 * np.sqrt(3 / (8 * np.log(2)))) ** 2))  # three waves, smoothed
+    assert torch.allclose(coarse.fixed[inner], image(coarse.grid).data[inner], atol=1.1 * damped)
+    assert bool(coarse.moving_mask.all())

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from credwarp import kernels
@@ -67,6 +68,18 @@ class Comparison:
         """The mixture most probable given such averages."""
         return self.noise.maximise(counts, squares, hyper)
 
+    def information(self, displacement: Fields, hyper: Hyper) -> Float[Tensor, "chains 6 x y z"]:
+        """The Gauss–Newton curvature of −log p in the displacement of each voxel: xx, yy, zz, xy, xz, yz.
+
+        α E[β | r] Σ g gᵀ over channels, g the gradient of the warped image's features: where a voxel moves a
+        little, its features become its neighbour's.
+        """
+        features = self.features(kernels.warp(self.moving[None], displacement))
+        precision = self.noise.precision(self.fixed - features, hyper) * self.weight[:, None]
+        x, y, z = (_central(features, axis) for axis in (2, 3, 4))
+        products = (x * x, y * y, z * z, x * y, x * z, y * z)
+        return torch.stack([(precision * p).sum(dim=1) for p in products], dim=1)
+
     def to(self, device: str | torch.device) -> "Comparison":
         """The same on another device."""
         fixed, moving, weight = (part.to(device) for part in (self.fixed, self.moving, self.weight))
@@ -102,6 +115,13 @@ def typical_sd(image: Tensor, mask: Mask, radius: int) -> float:
     sd = torch.sqrt(kernels.local_variance(image[None, None], radius)[0, 0])
     inside = sd[mask & (sd > 1e-4 * float(sd.max()))]
     return float(inside.median()) if inside.numel() else 1.0
+
+
+def _central(values: Features, axis: int) -> Features:
+    if values.shape[axis] == 1:
+        return torch.zeros_like(values)
+    slope: Features = torch.gradient(values, dim=axis)[0]
+    return slope
 
 
 def _structured(image: Tensor, mask: Mask) -> Mask:

@@ -68,6 +68,15 @@ class Noise:
         constant = math.lgamma(total) - self.components * math.lgamma(self.concentration)
         return of_beta.sum(1) + constant + (self.concentration - 1) * log_share.sum(1)
 
+    def precision(self, residual: Images, hyper: Hyper) -> Images:
+        """α E[β | r] of each residual: how sharply it is pulled to zero."""
+        shape = (*hyper["log_precision"].shape, 1, 1, 1, 1)
+        log_beta = hyper["log_precision"].to(residual.dtype).view(shape)
+        logits = hyper["log_proportion"].to(residual.dtype).view(shape) + 0.5 * log_beta
+        share = torch.softmax(logits - 0.5 * torch.exp(log_beta) * residual[:, None] ** 2, dim=1)
+        alpha = hyper["alpha"].to(residual.dtype).view(-1, 1, 1, 1, 1)
+        return alpha * (share * torch.exp(log_beta)).sum(dim=1)
+
     def statistics(self, residual: Images, weight: Weight, hyper: Hyper) -> tuple[PerComponent, PerComponent]:
         """What a fit needs of the residuals: per component how many there are, and their sum of squares."""
         like = residual.dtype

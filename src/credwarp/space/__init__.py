@@ -2,7 +2,7 @@
 
 from credwarp.space.grid import Grid
 from credwarp.space.maps import Affine, Chain, Mapping, Warp
-from credwarp.space.prepare import Pair, Scan, prepare, working_grid
+from credwarp.space.prepare import Pair, Scan, coarsened, prepare, working_grid
 from credwarp.space.resample import resample, resample_labels, resample_mask, sample
 from credwarp.space.volume import Volume
 
@@ -15,6 +15,7 @@ __all__ = [
     "Scan",
     "Volume",
     "Warp",
+    "coarsened",
     "prepare",
     "resample",
     "resample_labels",

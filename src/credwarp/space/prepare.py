@@ -70,6 +70,16 @@ def prepare(fixed: Scan, moving: Scan, initial: Affine | None = None, spacing: f
     )
 
 
+def coarsened(pair: Pair, factor: int) -> Pair:
+    """The pair on voxels `factor` times as long, smoothed first; without its labels."""
+    grid = pair.grid.coarsened(factor)
+    fixed, moving = (resample(Volume(pair.grid, image), grid).data for image in (pair.fixed, pair.moving))
+    fixed_mask, moving_mask = (
+        resample_mask(Volume(pair.grid, mask), grid).data for mask in (pair.fixed_mask, pair.moving_mask)
+    )
+    return Pair(grid, fixed, moving, fixed_mask, moving_mask, pair.initial)
+
+
 def working_grid(native: Grid, spacing: float | None) -> Grid:
     """The fixed image's frame at right angles, at `spacing` or as fine as it is."""
     grid = native if native.is_orthogonal else native.squared()

@@ -37,6 +37,7 @@ class BsplineSvf:
             factors=factors,
             expansion=tuple(interpolation.cubic_bspline(n, d, f) for n, d, f in axes),
             upsampling=regular([interpolation.cubic(n, f) for n, _, f in axes]),
+            shares=tuple(interpolation.cubic_bspline(n, d, 1) for n, d, _ in axes),
             squarings=BEFORE_TUNING if self.squarings == "auto" else self.squarings,
         )
 

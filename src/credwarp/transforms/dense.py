@@ -33,5 +33,6 @@ class DenseSvf:
             factors=factors,
             expansion=(),
             upsampling=regular(upsampling),
+            shares=tuple(interpolation.nearest(n, f) for n, f in zip(grid.shape, factors, strict=True)),
             squarings=BEFORE_TUNING if self.squarings == "auto" else self.squarings,
         )

@@ -30,6 +30,14 @@ def cubic(sides: int, factor: int) -> Tensor:
 
 
 @lru_cache(maxsize=64)
+def nearest(sides: int, factor: int) -> Tensor:
+    """Fine voxel × coarse voxel: each fine one belongs to the coarse one that covers it, in float64."""
+    count, first = coarse_positions(sides, factor)
+    place = ((torch.arange(sides, dtype=torch.float64) - first) / factor).round().clamp(0, count - 1)
+    return torch.nn.functional.one_hot(place.long(), count).to(torch.float64)
+
+
+@lru_cache(maxsize=64)
 def cubic_bspline(sides: int, spacing: float, factor: int) -> Tensor:
     """Coarse voxel × control point: the cubic B-spline, control point k at voxel `spacing` · (k − 1)."""
     count, first = coarse_positions(sides, factor)

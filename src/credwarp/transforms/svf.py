@@ -21,6 +21,7 @@ class Svf:
     Parameters and displacements are in voxels of `grid`. `expansion` takes parameters to the integration grid
     (nothing: they are its velocity), `upsampling` takes the integration grid to the data's (nothing: they are
     the same); each is a matrix per axis. An integration voxel is `factors` data voxels long.
+    `shares` divide each data voxel among the parameters near it, without a negative share.
     """
 
     grid: Grid
@@ -29,6 +30,7 @@ class Svf:
     expansion: tuple[Tensor, ...]
     upsampling: tuple[Tensor, ...]
     squarings: int
+    shares: tuple[Tensor, ...]
 
     def velocity(self, w: Parameters) -> Fields:
         """The velocity on the integration grid, in that grid's voxels."""
@@ -56,6 +58,10 @@ class Svf:
         """The largest distance, in voxels of the data, from the same flow with 2¹² steps."""
         fine = replace(self, squarings=FINEST).displacement(w)
         return float((fine - self.displacement(w)).square().sum(1).max().sqrt())
+
+    def gathered(self, density: Tensor) -> Tensor:
+        """A density on the data's voxels, as totals per parameter; any leading axes."""
+        return kernels.expand(density, [matrix.T for matrix in self.shares])
 
     def _lengths(self, like: Tensor) -> Tensor:
         return torch.tensor(self.factors, dtype=like.dtype, device=like.device).view(3, 1, 1, 1)

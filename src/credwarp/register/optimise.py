@@ -1,0 +1,84 @@
+"""The most probable warp, coarse to fine: low resolutions first, the noise's law refitted on the way."""
+
+import logging
+from dataclasses import dataclass, replace
+
+import torch
+
+from credwarp.plan import Plan
+from credwarp.posterior import Posterior
+from credwarp.register.target import VelocityTarget
+from credwarp.samplers import Lbfgs
+from credwarp.shapes import Parameters
+from credwarp.space import Grid, Pair, Volume, coarsened, resample
+from credwarp.transforms import DenseSvf
+
+log = logging.getLogger("credwarp")
+LEVELS = (4, 2, 1)
+SMALLEST_SIDE = 8
+ROUNDS = 3
+NOISE_ITERATIONS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Optimised:
+    """A local optimum: its velocity parameters, the posterior they maximise, and what that cost."""
+
+    target: VelocityTarget
+    w: Parameters
+    log_density: float
+    gradients: int
+
+
+def optimise(pair: Pair, plan: Plan, optimiser: Lbfgs) -> Optimised:
+    """From no deformation, over the levels that leave enough voxels, to the plan's own resolution."""
+    found: Optimised | None = None
+    spent = 0
+    for factor in LEVELS:
+        if factor > 1 and min(pair.grid.shape) < SMALLEST_SIDE * factor:
+            continue
+        target = _target(pair, plan, factor)
+        start = target.posterior.zeros(1) if found is None else carried(found, target.posterior)
+        found = climb(target, start, optimiser, ROUNDS)
+        spent += found.gradients
+        log.info(
+            "level 1/%d: log-density %.1f after %d gradients", factor, found.log_density, found.gradients
+        )
+    assert found is not None
+    return replace(found, gradients=spent)
+
+
+def climb(target: VelocityTarget, start: Parameters, optimiser: Lbfgs, rounds: int) -> Optimised:
+    """Optimise, refit the noise, again: `rounds` times, from `start`."""
+    target = replace(target, posterior=target.posterior.tuned(start)).fitted(target.position(start), 15)
+    position, gradients = target.position(start), 0
+    for number in range(rounds):
+        if number:
+            w = target.parameters(position)
+            target = replace(target, posterior=target.posterior.tuned(w)).fitted(position, NOISE_ITERATIONS)
+        metric = target.rough(target.curvature(position))
+        optimum = optimiser.maximise(target, position[0], metric)
+        position, gradients = optimum.position[None], gradients + optimum.gradients
+    return Optimised(target, target.parameters(position), optimum.log_density, gradients)
+
+
+def carried(found: Optimised, posterior: Posterior) -> Parameters:
+    """The same velocity, in millimetres, as parameters of another posterior."""
+    old, new = found.target.posterior.transform, posterior.transform
+    ratio = [a / b for a, b in zip(old.grid.spacing, new.grid.spacing, strict=True)]
+    parts = [
+        _moved(component, old.parameters, new.parameters) * scale
+        for component, scale in zip(found.w[0], ratio, strict=True)
+    ]
+    return torch.stack(parts)[None]
+
+
+def _moved(component: torch.Tensor, old: Grid, new: Grid) -> torch.Tensor:
+    return resample(Volume(old, component), new, order=3).data
+
+
+def _target(pair: Pair, plan: Plan, factor: int) -> VelocityTarget:
+    seen = coarsened(pair, factor) if factor > 1 else pair
+    transform = DenseSvf(coarsening=1) if factor > 1 else plan.transform
+    posterior = Posterior.of(seen, transform, plan.likelihood, plan.prior)
+    return VelocityTarget(posterior, posterior.init(posterior.zeros(1)))

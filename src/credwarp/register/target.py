@@ -1,0 +1,71 @@
+"""The posterior as samplers see it: a density on flat vectors of cosine coefficients."""
+
+import math
+from dataclasses import dataclass, replace
+
+import torch
+
+from credwarp.posterior import Hypers, Posterior
+from credwarp.register.curvature import Spectrum, VoxelBlocks, diagonal_metric
+from credwarp.samplers.precondition import Diagonal
+from credwarp.samplers.target import Evaluation
+from credwarp.shapes import Parameters, Positions
+from credwarp.spectral import dct, idct
+
+
+@dataclass(frozen=True, eq=False)
+class VelocityTarget:
+    """log p(w | images) at w = Cᵀ x, C the orthonormal cosine transform; hyperparameters stay as they are."""
+
+    posterior: Posterior
+    hyper: Hypers
+
+    @property
+    def dimension(self) -> int:
+        """How many coefficients."""
+        return 3 * math.prod(self.posterior.transform.parameters.shape)
+
+    def parameters(self, position: Positions) -> Parameters:
+        """The velocity parameters of each chain."""
+        return idct(position.reshape(-1, 3, *self.posterior.transform.parameters.shape))
+
+    def position(self, w: Parameters) -> Positions:
+        """Their coefficients."""
+        return dct(w).flatten(1)
+
+    def evaluate(self, position: Positions) -> Evaluation:
+        """The log-density and its gradient."""
+        terms, slope = self.posterior.gradient(self.parameters(position), self._hyper(len(position)))
+        return Evaluation(terms.log_density, dct(slope).flatten(1))
+
+    @property
+    def prior(self) -> Spectrum:
+        """Q at the first chain's strength."""
+        energy = self.posterior.prior.energy
+        flat = torch.zeros((1,), dtype=torch.float64)
+        strength = self.posterior.prior.strength(flat + 1, self.hyper.prior)[0]
+        return Spectrum((strength * energy.eigenvalues()).flatten())
+
+    def curvature(self, position: Positions) -> VoxelBlocks:
+        """H: the voxels' Gauss–Newton blocks gathered at the parameters, averaged over the positions."""
+        with torch.no_grad():
+            likelihood, svf = self.posterior.likelihood, self.posterior.transform
+            hyper = self._hyper(1).likelihood
+            total = [
+                svf.gathered(likelihood.information(svf.displacement(self.parameters(one[None])), hyper))[0]
+                for one in position
+            ]
+            return VoxelBlocks(torch.stack(total).mean(dim=0))
+
+    def rough(self, curvature: VoxelBlocks) -> Diagonal:
+        """(Q + c)⁻¹."""
+        return diagonal_metric(self.prior, curvature)
+
+    def fitted(self, position: Positions, iterations: int) -> "VelocityTarget":
+        """With the hyperparameters most probable at these positions."""
+        w = self.parameters(position)
+        return replace(self, hyper=self.posterior.fit(w, self._hyper(len(position)), iterations))
+
+    def _hyper(self, chains: int) -> Hypers:
+        held = self.hyper.prior[next(iter(self.hyper.prior))].shape[0]
+        return self.hyper if held == chains else self.hyper.chain(0).repeated(chains)

@@ -1,0 +1,49 @@
+"""The optimiser finds a warp that explains the fixed image, coarse to fine."""
+
+from dataclasses import replace
+
+import torch
+
+from credwarp import fields, kernels
+from credwarp.plan import Plan
+from credwarp.register.optimise import carried, climb, optimise
+from credwarp.samplers import Lbfgs
+from pairs import smooth_noise, textured
+
+
+def shifted_pair():
+    """A texture and the same texture moved smoothly by up to two voxels."""
+    pair = textured((24, 24, 24), dtype=torch.float32)
+    image = smooth_noise((24, 24, 24), 1.5, 0, torch.float32)
+    truth = 1.2 * smooth_noise((1, 3, 24, 24, 24), 6.0, 5, torch.float32)
+    return replace(pair, moving=image, fixed=kernels.warp(image[None], truth)[0, 0]), truth
+
+
+def test_a_known_warp_is_found_without_folding():
+    pair, truth = shifted_pair()
+    found = optimise(pair, Plan(), Lbfgs(iterations=15))
+    displacement = found.target.posterior.transform.displacement(found.w)
+    inner = (slice(None), slice(None), *(slice(4, -4),) * 3)
+    error = (displacement - truth)[inner].norm(dim=1).mean()
+    assert float(error) < 0.25 * float(truth[inner].norm(dim=1).mean())
+    assert int(fields.folds(fields.jacobian_determinant(displacement))) == 0
+    assert found.log_density > found.target.evaluate(torch.zeros((1, found.target.dimension))).log_density
+
+
+def test_a_velocity_carried_to_another_resolution_is_the_same_in_millimetres():
+    pair, _ = shifted_pair()
+    coarse = optimise(pair, Plan().with_settings(["transform.coarsening=3"]), Lbfgs(iterations=5))
+    fine = optimise(pair, Plan().with_settings(["transform.coarsening=2"]), Lbfgs(iterations=1))
+    w = carried(coarse, fine.target.posterior)
+    apart = fine.target.posterior.transform.displacement(w) - coarse.target.posterior.transform.displacement(
+        coarse.w
+    )
+    assert float(apart[..., 4:-4, 4:-4, 4:-4].norm(dim=1).mean()) < 0.1
+
+
+def test_climbing_again_from_an_optimum_finds_nothing_worse():
+    pair, _ = shifted_pair()
+    first = optimise(pair, Plan(), Lbfgs(iterations=15))
+    again = climb(first.target, first.w, Lbfgs(iterations=5), rounds=1)
+    start = again.target.evaluate(again.target.position(first.w)).log_density
+    assert again.log_density >= float(start)
