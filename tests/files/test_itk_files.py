@@ -344,3 +344,12 @@ def test_a_warp_is_not_squeezed_into_an_affine_file(tmp_path):
         with pytest.raises(InputError):
             write(mapping, tmp_path / name)
         assert not (tmp_path / name).exists()
+
+
+@pytest.mark.parametrize("suffix", [".h5", ".nii.gz", ".x5"])
+def test_a_field_with_nan_is_refused(tmp_path, suffix):
+    broken = field(0)
+    broken.displacement[1, 2, 3, 4] = torch.nan
+    (files.write_x5 if suffix == ".x5" else files.write_itk)(broken, tmp_path / f"map{suffix}")
+    with pytest.raises(InputError, match="has 1 vectors that are NaN or infinite"):
+        files.read_transform(tmp_path / f"map{suffix}")

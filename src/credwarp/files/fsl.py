@@ -8,19 +8,19 @@ import logging
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from credwarp.errors import InputError
 from credwarp.files.atomic import write_text
 from credwarp.files.explain import explained
 from credwarp.files.images import check_file, extension
-from credwarp.files.links import NOTHING, Transform
+from credwarp.files.links import Transform, bare_field
 from credwarp.files.vectors import FSL_FIELD, read_nifti_vectors, write_nifti_vectors
-from credwarp.space import Affine, Grid, Mapping, Warp
+from credwarp.space import Affine, Grid, Mapping
 
 log = logging.getLogger("credwarp")
 
 NIFTI, TEXT = (".nii", ".nii.gz"), (".mat", ".xfm", ".txt", ".mtx")
+SAMPLES = 16  # along each axis
 COEFFICIENTS = (2007, 2008, 2009, 2016, 2017, 2018)
 
 
@@ -66,10 +66,9 @@ def read_fsl(path: str | Path, fixed: Grid, moving: Grid) -> Transform:
             f"{path} is no FSL warp field of (x, y, z, 3); make one with `fnirtfileutils --out`."
         )
     points = grid.points()
+    field = bare_field(path, grid, there.inverse()(back(points) + values) - points)
     _doubt(path, values, back(points))
-    moved = there.inverse()(back(points) + values)
-    displacement = np.moveaxis(moved - points, -1, 0).astype(np.float32)
-    return Warp(grid, torch.from_numpy(np.ascontiguousarray(displacement)), NOTHING, NOTHING)
+    return field
 
 
 def is_flirt(path: Path) -> bool:
@@ -88,9 +87,19 @@ def _matrix(path: Path) -> Affine:
 
 
 def _doubt(path: Path, values: np.ndarray, places: np.ndarray) -> None:
-    """A file does not say if it holds displacements or places; places vary less with the voxels' own off."""
-    if float((values - places).var(axis=(0, 1, 2)).sum()) < float(values.var(axis=(0, 1, 2)).sum()):
+    """A file does not say if it holds displacements or places, but bodies are moved more than stretched."""
+    some = tuple(slice(None, None, max(1, n // SAMPLES)) for n in values.shape[:3])
+    before, said = places[some].reshape(-1, 3), values[some].reshape(-1, 3)
+    if _stretch(before, said) < _stretch(before, before + said):
         log.warning(
             "%s looks like absolute coordinates but is read as displacements; see `convertwarp --relout`.",
             path.name,
         )
+
+
+def _stretch(before: np.ndarray, after: np.ndarray) -> float:
+    """How far the linear map nearest to this one is from a rotation or reflection."""
+    centred = before - before.mean(axis=0)
+    linear = np.linalg.lstsq(centred, after - after.mean(axis=0), rcond=None)[0]
+    sizes = np.linalg.svd(linear, compute_uv=False)
+    return float((np.log(np.maximum(sizes, 1e-3)) ** 2).sum())

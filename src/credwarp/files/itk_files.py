@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import SimpleITK as sitk
-import torch
 
 from credwarp.errors import InputError
 from credwarp.files import itk_records as records
@@ -12,7 +11,16 @@ from credwarp.files.explain import explained
 from credwarp.files.images import check_file, extension
 from credwarp.files.itk_images import read_nrrd
 from credwarp.files.itk_records import COMPOSITE, Record
-from credwarp.files.links import NOTHING, Link, Transform, as_field, at_right_angles, joined, taken_apart
+from credwarp.files.links import (
+    NOTHING,
+    Link,
+    Transform,
+    as_field,
+    at_right_angles,
+    bare_field,
+    joined,
+    taken_apart,
+)
 from credwarp.files.metaimage import read_metaimage
 from credwarp.files.stored import placed
 from credwarp.files.vectors import VECTOR, read_nifti_vectors, write_nifti_vectors
@@ -76,10 +84,10 @@ def read_itk(path: str | Path) -> Transform:
             raise InputError(
                 f"{path} is no ITK displacement field, whose shape is (x, y, z, 1, 3); see read_fsl."
             )
-        return _field(grid, values[:, :, :, 0])
+        return bare_field(path, grid, values[:, :, :, 0] * SIGNS)
     if form in (".nrrd", ".nhdr", ".mha", ".mhd"):
         stored = read_nrrd(path, 3) if form in (".nrrd", ".nhdr") else read_metaimage(path, 3)
-        return _field(stored.grid, stored.data)
+        return bare_field(path, stored.grid, stored.data * SIGNS)
     if form in HDF5:
         found = records.read_hdf5(path)
     elif form in TEXT:
@@ -130,13 +138,7 @@ def _warp(path: Path, record: Record) -> Warp:
     affine[:3, 3] = origin
     x, y, z = (int(n) for n in size)
     grid = placed(path, (x, y, z), FLIP @ affine)
-    return _field(grid, record.parameters.reshape(z, y, x, 3).transpose(2, 1, 0, 3))
-
-
-def _field(grid: Grid, values: np.ndarray) -> Warp:
-    """A bare field of vectors that the file has in LPS, component last."""
-    displacement = np.moveaxis(values * SIGNS, -1, 0).astype(np.float32)
-    return Warp(grid, torch.from_numpy(np.ascontiguousarray(displacement)), NOTHING, NOTHING)
+    return bare_field(path, grid, record.parameters.reshape(z, y, x, 3).transpose(2, 1, 0, 3) * SIGNS)
 
 
 def _record(link: Link) -> Record:

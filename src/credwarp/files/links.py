@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
@@ -53,12 +54,21 @@ def joined(links: Sequence[Link]) -> Transform:
     return Warp(field.grid, field.displacement, before, after)
 
 
+def bare_field(path: Path, grid: Grid, vectors: np.ndarray) -> Warp:
+    """A file's displacements in RAS+ millimetres, component last, as a map."""
+    broken = int(np.count_nonzero(~np.isfinite(vectors).all(axis=-1)))
+    if broken:
+        raise InputError(f"{path} has {broken} vectors that are NaN or infinite; mend or remake it.")
+    displacement = np.ascontiguousarray(np.moveaxis(vectors, -1, 0), dtype=np.float32)
+    return Warp(grid, torch.from_numpy(displacement), NOTHING, NOTHING)
+
+
 def as_field(mapping: Transform, grid: Grid | None = None) -> Warp:
     """The whole map as one bare field on `grid`, or on the voxels of its own field, where it is exact."""
     if grid is None:
         if not isinstance(mapping, Warp):
             raise InputError("a map without one field of its own needs the grid to write it on; give one.")
-        grid = Grid(mapping.grid.shape, mapping.before.inverse().matrix @ mapping.grid.affine)
+        return _folded(mapping)
     return Warp(grid, torch.from_numpy(displacement_on(mapping, grid).astype(np.float32)), NOTHING, NOTHING)
 
 
@@ -83,6 +93,19 @@ def at_right_angles(field: Warp) -> Warp:
     x, y, z = (int(n) for n in high - low + 1)
     log.warning("the field's axes are sheared, which ITK cannot hold; it is interpolated at right angles.")
     return as_field(field, Grid((x, y, z), affine))
+
+
+def _folded(warp: Warp) -> Warp:
+    """Affines moved into the field, whose voxels go back to where `before` took them from."""
+    back = warp.before.inverse()
+    vectors = np.asarray(warp.displacement)
+    out = np.empty(vectors.shape, dtype=np.float32)
+    for plane in range(warp.grid.shape[0]):
+        points = warp.grid.points(plane, plane + 1)
+        moved = warp.after(points + np.moveaxis(vectors[:, plane : plane + 1], 0, -1))
+        out[:, plane] = np.moveaxis(moved - back(points), -1, 0)[:, 0]
+    grid = Grid(warp.grid.shape, back.matrix @ warp.grid.affine)
+    return Warp(grid, torch.from_numpy(out), NOTHING, NOTHING)
 
 
 def _is_identity(affine: Affine) -> bool:

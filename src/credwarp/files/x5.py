@@ -5,16 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from credwarp.errors import InputError
 from credwarp.files.explain import explained
 from credwarp.files.hdf import hdf5, new_hdf5
 from credwarp.files.images import check_file
-from credwarp.files.links import NOTHING, Link, Transform, joined, taken_apart
+from credwarp.files.links import Link, Transform, bare_field, joined, taken_apart
 from credwarp.files.memory import demand
 from credwarp.files.stored import placed, spatial_shape
-from credwarp.space import Affine, Warp
+from credwarp.space import Affine
 
 METADATA = json.dumps({"WrittenBy": "credwarp"})
 
@@ -83,5 +82,4 @@ def _read(path: Path, group: Any) -> Link:
     grid = placed(path, spatial_shape(path, values.shape[:3]), np.asarray(group["Domain"]["Mapping"]))
     if group.attrs.get("Representation", "displacements") == "deformations":
         values = values - grid.points()
-    displacement = np.moveaxis(values, -1, 0).astype(np.float32)
-    return Warp(grid, torch.from_numpy(np.ascontiguousarray(displacement)), NOTHING, NOTHING)
+    return bare_field(path, grid, values)
