@@ -115,7 +115,17 @@ def test_chains_that_start_elsewhere_come_to_follow_the_law(sampler, spread):
     target = gaussian(20, 1e4)
     truth = law(sampler, target, exact(target))
     start = target.mean + spread * draws_of(truth, CHAINS)
-    assert worst_score(sampler, target, exact(target), truth, start, lasting(sampler, 400)) < BOUND
+    assert (
+        worst_score(
+            sampler,
+            target,
+            exact(target),
+            truth,
+            start,
+            lasting(sampler, 60 if isinstance(sampler, Sgld) else 300),
+        )
+        < BOUND
+    )
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS, ids=lambda s: s.kind)
@@ -131,7 +141,7 @@ def test_few_long_chains_are_right_within_the_errors_their_effective_sizes_predi
     target = gaussian(5, 1e2)
     truth = law(sampler, target, exact(target))
     state = sampler.init(target.mean + draws_of(truth, 4), target, exact(target), seed=5)
-    (chunk,) = draw(sampler, target, exact(target), state, replace(lasting(sampler, 1500), chunk=1500))
+    (chunk,) = draw(sampler, target, exact(target), state, replace(lasting(sampler, 800), chunk=800))
     away = chunk.position - target.mean
     pairs = away[..., :, None] * away[..., None, :]
     assert bool((away.mean(dim=(0, 1)).abs() < BOUND * mixing.mean_error(away)).all())

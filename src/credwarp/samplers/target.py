@@ -149,7 +149,7 @@ def by_fours(rows: Positions, function: Callable[[Positions], Tensor]) -> Tensor
     not depend on the other chains.
     """
     chains = rows.shape[0]
-    padded = torch.nn.functional.pad(rows, (0, 0, 0, -chains % 4)) if chains % 4 else rows
+    padded = torch.nn.functional.pad(rows, (0, 0, 0, -chains % 4)) if chains % 4 else rows.contiguous()
     return torch.cat([function(group) for group in padded.split(4)])[:chains]
 
 

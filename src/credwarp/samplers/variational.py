@@ -22,15 +22,16 @@ class DiagonalLowRank:
 
     Expectations over w = μ ± (σ ε + U x), antithetic `pairs`; H(q) and its gradient are exact (appendix B).
     The law that is drawn from is the one whose entropy is counted: to smooth samples, fit a `Reparametrised`
-    target instead. Stops when the ELBO's mean over `window` iterations is not above that of the window
-    before, and returns the mean parameters of the last window.
+    target instead. Stops when `patience` windows in a row have not raised the ELBO's mean over a `window` of
+    iterations, and returns the mean parameters of the last one.
     """
 
     kind: Literal["diagonal_low_rank"] = "diagonal_low_rank"
     rank: Annotated[int, Ge(1)] = 1
     pairs: Annotated[int, Ge(1)] = 1
-    iterations: Annotated[int, Ge(1)] = 1024
+    iterations: Annotated[int, Ge(1)] = 4096
     window: Annotated[int, Ge(2)] = 128
+    patience: Annotated[int, Ge(1)] = 2
     step_size: Annotated[float, Gt(0)] = 1e-2
     decay: Annotated[float, Ge(0)] = 1e-3
     initial_sd: Annotated[float, Gt(0)] = 0.5
@@ -60,10 +61,11 @@ class DiagonalLowRank:
         adam = Adam(self.step_size, self.decay)
         parameters = self._start(mean)
         moments = Moments.zeros(parameters)
-        randomness = Randomness.seeded(seed, self.pairs, mean.device)
+        randomness = Randomness.seeded(seed, 1, mean.device)
         for step in range(self.iterations):
             law = self._law(parameters, len(mean))
-            white, randomness = randomness.normals(len(mean) + self.rank, mean)
+            flat, randomness = randomness.normals(self.pairs * (len(mean) + self.rank), mean)
+            white = flat.view(self.pairs, -1)
             away = law.deviation(white)
             position = torch.cat([law.mean + away, law.mean - away])
             evaluation = target.evaluate(position)
@@ -87,10 +89,8 @@ class DiagonalLowRank:
         return LowRankNormal(rows[0], rows[1], rows[2:])
 
     def _has_settled(self, trace: list[float]) -> bool:
-        if len(trace) < 2 * self.window:
-            return False
-        late, early = trace[-self.window :], trace[-2 * self.window : -self.window]
-        return not sum(late) > sum(early)
+        sums = [sum(trace[i : i + self.window]) for i in range(0, len(trace), self.window)]
+        return len(sums) > self.patience and not max(sums[-self.patience :]) > max(sums[: -self.patience])
 
 
 def _gradient(law: LowRankNormal, white: Tensor, slope: Tensor) -> Tensor:
