@@ -7,15 +7,18 @@ from credwarp.files.images import read, read_labels, read_mask
 from credwarp.files.itk_files import read_itk, write_itk
 from credwarp.files.links import Transform
 from credwarp.files.memory import memory_available
+from credwarp.files.runs import RunFolder, provenance_of
 from credwarp.files.transforms import read_transform
 from credwarp.files.write import write_volume
 from credwarp.files.x5 import read_x5, write_x5
 
 __all__ = [
     "Description",
+    "RunFolder",
     "Transform",
     "describe",
     "memory_available",
+    "provenance_of",
     "read",
     "read_fsl",
     "read_itk",

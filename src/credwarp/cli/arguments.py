@@ -1,0 +1,49 @@
+"""What several commands read in the same way."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from credwarp.errors import InputError
+from credwarp.files import RunFolder, Transform, describe, read, read_transform
+from credwarp.plan import Plan
+from credwarp.space import Grid, Volume, Warp
+
+
+def plan_from(file: Path | None, settings: Iterable[str] | None) -> Plan:
+    """The default plan or a file's, with changes."""
+    plan = Plan()
+    if file is not None:
+        try:
+            plan = Plan.from_toml(file.read_text())
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"the plan {file} cannot be read ({error}); name a TOML file.") from None
+    return plan.with_settings(settings or ())
+
+
+def grid_from(path: Path | None) -> Grid | None:
+    """An image's grid."""
+    return None if path is None else describe(path).grid
+
+
+def transform_from(source: Path, to: str, fixed: Grid | None, moving: Grid | None) -> Transform:
+    """A run's map that resamples onto the `to` side, or the transform in a file as it is."""
+    if source.is_dir():
+        run = RunFolder(source)
+        return read_transform(run.to_fixed if to == "fixed" else run.to_moving)
+    return read_transform(source, fixed, moving)
+
+
+def target_grid(source: Path, to: str, chosen: Grid | None, transform: Transform) -> Grid:
+    """Where a resampled image lies: the grid that was named, the run's, or the warp's own."""
+    if chosen is not None:
+        return chosen
+    if source.is_dir():
+        return RunFolder(source).grid(to)
+    if isinstance(transform, Warp):
+        return transform.grid
+    raise InputError(f"{source} does not say on which voxels the result lies; name an image with --grid.")
+
+
+def image(path: Path) -> Volume:
+    """An image to register."""
+    return read(path)

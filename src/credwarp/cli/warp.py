@@ -1,0 +1,124 @@
+"""Transforms: found, applied, and written for other tools."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class Kind(StrEnum):
+    """How freely the pre-alignment may move."""
+
+    rigid = "rigid"
+    affine = "affine"
+
+
+class Side(StrEnum):
+    """One of the two images."""
+
+    fixed = "fixed"
+    moving = "moving"
+
+
+class Interpolation(StrEnum):
+    """What lies between voxels."""
+
+    linear = "linear"
+    cubic = "cubic"
+    nearest = "nearest"
+    label = "label"
+
+
+class Format(StrEnum):
+    """Whose transform file."""
+
+    itk = "itk"
+    fsl = "fsl"
+    x5 = "x5"
+
+
+Output = Annotated[Path, typer.Option("--output", "-o", help="The file to write.")]
+Source = Annotated[Path, typer.Argument(metavar="RUN|TRANSFORM", help="A run's folder or a transform file.")]
+FixedImage = Annotated[Path | None, typer.Option("--fixed", help="The fixed image; FSL's files need it.")]
+MovingImage = Annotated[Path | None, typer.Option("--moving", help="The moving image; FSL's files need it.")]
+
+
+def affine(
+    fixed: Annotated[Path, typer.Argument(help="The image that stays.")],
+    moving: Annotated[Path, typer.Argument(help="The image to be aligned with it.")],
+    output: Output,
+    kind: Annotated[Kind, typer.Option(help="Six degrees of freedom or twelve.")] = Kind.affine,
+    fixed_mask: Annotated[Path | None, typer.Option(help="Where to look in the fixed image.")] = None,
+    moving_mask: Annotated[Path | None, typer.Option(help="Where to look in the moving image.")] = None,
+) -> None:
+    """Find the rigid or affine map between two images that have never met.
+
+    Example: credwarp affine fixed.nii.gz moving.nii.gz -o affine.tfm
+    """
+    from credwarp.affine import align
+    from credwarp.files import read, read_mask, write_itk
+
+    masks = [None if mask is None else read_mask(mask) for mask in (fixed_mask, moving_mask)]
+    found = align(read(fixed), read(moving), masks[0], masks[1], kind.value)
+    write_itk(found.affine, output)
+    typer.echo(f"{output}: mutual information {found.information:.4f} nats, from the start {found.start!r}.")
+
+
+def apply(
+    source: Source,
+    image: Annotated[Path, typer.Argument(help="The image, labels or mask to resample.")],
+    output: Output,
+    to: Annotated[Side, typer.Option(help="A run's other side: where the image shall lie.")] = Side.fixed,
+    grid: Annotated[Path | None, typer.Option(help="An image on whose voxels the result shall lie.")] = None,
+    interpolation: Annotated[Interpolation, typer.Option(help="Labels want `label`.")] = Interpolation.linear,
+    fixed: FixedImage = None,
+    moving: MovingImage = None,
+) -> None:
+    """Resample an image through a transform.
+
+    A transform file takes points of the result to points of IMAGE, as ITK's do.
+
+    Example: credwarp apply affine.tfm moving.nii.gz -o moved.nii.gz --grid fixed.nii.gz
+    """
+    from credwarp import propagate
+    from credwarp.cli.arguments import grid_from, target_grid, transform_from
+    from credwarp.files import read, read_labels, write_volume
+
+    transform = transform_from(source, to.value, grid_from(fixed), grid_from(moving))
+    target = target_grid(source, to.value, grid_from(grid), transform)
+    volume = read_labels(image) if interpolation is Interpolation.label else read(image)
+    write_volume(propagate.apply(volume, target, transform, interpolation.value), output, like=grid)
+    typer.echo(f"{output}")
+
+
+def export(
+    source: Source,
+    form: Annotated[Format, typer.Option("--format", help="ITK (ANTs, Slicer), FSL or X5 (nitransforms).")],
+    output: Output,
+    to: Annotated[Side, typer.Option(help="A run's map that resamples onto this side.")] = Side.fixed,
+    fixed: FixedImage = None,
+    moving: MovingImage = None,
+) -> None:
+    """Write a transform for another tool.
+
+    Example: credwarp export affine.tfm --format fsl --fixed fixed.nii.gz --moving moving.nii.gz -o affine.mat
+    """
+    from credwarp.cli.arguments import grid_from, transform_from
+    from credwarp.errors import PlanError
+    from credwarp.files import RunFolder, write_fsl, write_itk, write_x5
+
+    here, there = grid_from(fixed), grid_from(moving)
+    transform = transform_from(source, to.value, here, there)
+    if source.is_dir():
+        run = RunFolder(source)
+        here, there = run.grid(to.value), run.grid("moving" if to is Side.fixed else "fixed")
+    if form is Format.itk:
+        write_itk(transform, output, here)
+    elif form is Format.x5:
+        write_x5(transform, output)
+    elif here is None or there is None:
+        raise PlanError("FSL's files mean nothing without their images; give --fixed and --moving.")
+    else:
+        write_fsl(transform, here, there, output)
+    typer.echo(f"{output}")
