@@ -6,7 +6,7 @@ import scipy.linalg
 import torch
 
 from credwarp import fields
-from credwarp.kernels.reference import slope
+from credwarp.kernels import slope
 from credwarp.space import Affine, Grid, Warp
 from credwarp.spectral import Diagonal, laplacian_eigenvalues
 

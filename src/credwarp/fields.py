@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from credwarp.kernels.reference import compose, slope, square, warp
+from credwarp.kernels import compose, slope, square, warp
 from credwarp.shapes import Field, Fields, Scalars
 from credwarp.space import Grid, Warp
 
