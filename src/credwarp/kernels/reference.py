@@ -7,6 +7,7 @@ so values continue as they are at the border. Every function is differentiable i
 from collections.abc import Sequence
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from credwarp.shapes import Channels, Fields, Images, PerChain, PerComponent, Weight
@@ -21,6 +22,14 @@ def compose(outer: Fields, inner: Fields) -> Fields:
 def square(field: Fields) -> Fields:
     """compose(field, field): one squaring of the exponential."""
     return compose(field, field)
+
+
+def exponential(velocity: Fields, squarings: int) -> Fields:
+    """The displacement of the flow of `velocity` at time 1: velocity / 2ⁿ, composed with itself n times."""
+    field = velocity * 0.5**squarings
+    for _ in range(squarings):
+        field = square(field)
+    return field
 
 
 def warp(image: Channels, displacement: Fields) -> Images:
@@ -67,7 +76,7 @@ def smooth(field: Tensor, taps: Sequence[float]) -> Tensor:
 
 
 def helmholtz(field: Fields, kappa: float, spacing: Sequence[float]) -> Fields:
-    """(κ² − Δ) w with reflecting borders: symmetric, with DCT-II eigenvalues κ² + Σ (2 − 2 cos(πk/n)) / h²."""
+    """(κ² − Δ) w with reflecting borders: symmetric, DCT-II eigenvalues κ² + Σ (2 − 2 cos(πk/n)) / h²."""
     out = kappa**2 * field
     for axis, step in zip((-3, -2, -1), spacing, strict=True):
         if field.shape[axis] == 1:
@@ -92,6 +101,11 @@ def expand(field: Tensor, matrices: Sequence[Tensor]) -> Tensor:
     return torch.einsum("ck,...abk->...abc", z, field)
 
 
+def inner(left: Fields, right: Fields) -> Float[Tensor, "chains channels"]:
+    """Σ_voxels left · right, per chain and component, in float64."""
+    return (left.to(torch.float64) * right).sum(dim=(2, 3, 4))
+
+
 def mixture_log_prob(
     residual: Images, weight: Weight, log_proportion: PerComponent, log_precision: PerComponent
 ) -> PerChain:
@@ -111,7 +125,7 @@ def mixture_log_prob(
 def mixture_statistics(
     residual: Images, weight: Weight, log_proportion: PerComponent, log_precision: PerComponent
 ) -> tuple[PerComponent, PerComponent]:
-    """Σ weight · γ_l and Σ weight · γ_l r², γ the responsibilities: all that EM and the hyper-gradients need."""
+    """Σ weight · γ_l and Σ weight · γ_l r², γ the responsibilities: all that EM needs."""
     chains, components = log_proportion.shape
     shape = (chains, components, 1, 1, 1, 1)
     log_beta = log_precision.view(shape)
@@ -164,10 +178,10 @@ def _linear_slope(values: Channels, position: Tensor) -> Tensor:
     shape = values.shape[1:]
     lows, highs, weights = _corner(position, shape)
     flat = values.reshape(values.shape[0], -1)
-    slopes = [
-        torch.zeros((values.shape[0], *position.shape[1:]), dtype=position.dtype, device=position.device)
-    ]
-    slopes = [torch.zeros_like(slopes[0]) for _ in range(3)]
+    nothing = torch.zeros(
+        (values.shape[0], *position.shape[1:]), dtype=position.dtype, device=position.device
+    )
+    slopes = [torch.zeros_like(nothing) for _ in range(3)]
     for corner in range(8):
         index = torch.zeros_like(lows[0])
         for axis in range(3):
