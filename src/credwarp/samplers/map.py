@@ -8,7 +8,7 @@ from typing import Literal, Protocol, TypeAlias, runtime_checkable
 import torch
 
 from credwarp.samplers.target import Curved, Preconditioner, Target
-from credwarp.shapes import Vector
+from credwarp.shapes import Positions, Vector
 
 Reason: TypeAlias = Literal["converged", "stalled", "capped"]
 
@@ -82,3 +82,10 @@ def dot(first: Vector, second: Vector) -> float:
 def length(gradient: Vector, metric: Preconditioner) -> float:
     """√(gᵀPg / dimension): how far from the optimum, in standard deviations per coordinate, if P is right."""
     return math.sqrt(max(0.0, dot(gradient, metric.apply(gradient[None])[0])) / len(gradient))
+
+
+def maximise_all(
+    optimiser: Ascent, target: Curved, starts: Positions, metric: Preconditioner
+) -> list[Optimum]:
+    """An optimum from each start, one start after the other."""
+    return [optimiser.maximise(target, start, metric) for start in starts]
