@@ -11,7 +11,10 @@ import pytest
 import torch
 from jaxtyping import install_import_hook
 
-install_import_hook("credwarp", "beartype.beartype")
+SOURCE = Path(__file__).parents[1] / "src" / "credwarp"
+# typer reads the commands' signatures, which the hook would change.
+ROOMS = {path.stem for path in SOURCE.iterdir() if not path.stem.startswith("_")} - {"cli"}
+install_import_hook([f"credwarp.{room}" for room in sorted(ROOMS)], "beartype.beartype")
 
 REAL_PAIRS = Path(os.environ.get("CREDWARP_DATA", Path(__file__).parents[2] / "shared" / "data"))
 

@@ -4,7 +4,6 @@ import os
 import sys
 from typing import Annotated
 
-import click
 import typer
 
 from credwarp.cli import demo, examine, warp
@@ -54,10 +53,11 @@ def run(arguments: list[str]) -> int:
     except CredwarpError as failure:
         error(str(failure))
         return failure.exit_code
-    except click.ClickException as failure:
-        error(f"{failure.format_message()} See credwarp {_command(arguments)}--help.")
+    except typer.TyperException as failure:
+        said = getattr(failure, "format_message", failure.__str__)().rstrip(".")
+        error(f"{said}; see credwarp {_command(arguments)}--help.")
         return USAGE
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         error("interrupted.")
         return INTERRUPTED
     except MemoryError:

@@ -83,7 +83,7 @@ def _gradients_agree() -> bool:
     found = []
     for room in (kernels, reference):
         leaf = field.clone().requires_grad_(True)
-        room.standardise(room.warp(image, room.square(leaf)), 2, 0.1).square().sum().backward()  # type: ignore[no-untyped-call]
+        room.standardise(room.warp(image, room.square(leaf)), 2, 0.1).square().sum().backward()
         assert leaf.grad is not None
         found.append(leaf.grad)
     return _near(found[0], found[1])
