@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from credwarp.kernels import compose, slope, square, warp
+from credwarp.kernels import compose, exponential, slope, warp
 from credwarp.shapes import Field, Fields, Scalars
 from credwarp.space import Grid, Warp
 
@@ -39,14 +39,6 @@ class Inverse:
 
     displacement: Fields
     residual: Scalars
-
-
-def exponential(velocity: Fields, squarings: int) -> Fields:
-    """The displacement of the flow of `velocity` at time 1: velocity / 2ⁿ composed with itself n times."""
-    field = velocity * 0.5**squarings
-    for _ in range(squarings):
-        field = square(field)
-    return field
 
 
 @torch.no_grad()
