@@ -25,6 +25,7 @@ _OPTIONS: dict[str, Any] = {
     "error_model": "numpy",
     "boundscheck": False,
 }
+_TORN = (EOFError, pickle.UnpicklingError)
 
 
 def kernel(function: Function) -> Function:
@@ -76,12 +77,16 @@ class _ForgivingCache:
     def load_overload(self, signature: Any, target: Any) -> Any:
         try:
             return self._within.load_overload(signature, target)
-        except (OSError, EOFError, pickle.UnpicklingError):
+        except (OSError, *_TORN):
             return None
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
         try:
-            self._within.save_overload(signature, compiled)
+            try:
+                self._within.save_overload(signature, compiled)
+            except _TORN:
+                self._within.flush()
+                self._within.save_overload(signature, compiled)
         except OSError as error:
             logging.getLogger("credwarp").warning("a compiled kernel could not be kept: %s.", error)
 

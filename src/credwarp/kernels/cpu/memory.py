@@ -47,7 +47,8 @@ def launch(kernel: Callable[..., int], tasks: int, places: Sequence[Rows], *argu
 
 def empty(shape: Sequence[int]) -> Tensor:
     """A tensor of float32 with anything in it."""
-    return torch.from_numpy(_take(math.prod(shape)).reshape(tuple(shape)))
+    # The tensor has to refer to the very array that is lent, not to a view of it.
+    return torch.from_numpy(_take(math.prod(shape))).view(tuple(shape))
 
 
 def rows(tensor: Tensor) -> Rows:
