@@ -1,6 +1,8 @@
 """Files of SimpleITK and ANTs are read as they meant them; ours say what we mean."""
 
 import logging
+import random
+import signal
 import struct
 import time
 
@@ -13,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from credwarp import files
-from credwarp.errors import InputError
+from credwarp.errors import CredwarpError, InputError
 from credwarp.files.links import at_right_angles
 from credwarp.space import Affine, Chain, Grid, Warp
 from grids import any_grid, grid
@@ -353,3 +355,53 @@ def test_a_field_with_nan_is_refused(tmp_path, suffix):
     (files.write_x5 if suffix == ".x5" else files.write_itk)(broken, tmp_path / f"map{suffix}")
     with pytest.raises(InputError, match="has 1 vectors that are NaN or infinite"):
         files.read_transform(tmp_path / f"map{suffix}")
+
+
+@pytest.mark.parametrize("name", ["map.tfm", "map.mat", "map.nii", "map.nii.gz"])
+def test_100_corrupted_transforms_give_no_traceback_and_no_hang(tmp_path, name, capfd):
+    path = tmp_path / name
+    files.write_itk(Affine(np.diag([1.1, 1, 1, 1])) if name in ("map.tfm", "map.mat") else field(0), path)
+    content = path.read_bytes()
+    refused = 0
+    for seed in range(100):
+        chance = random.Random(seed)
+        block = bytearray(content)
+        for _ in range(chance.choice([1, 4, 16])):
+            block[chance.randrange(min(len(block), 400))] = chance.choice([chance.randrange(256), 0, 10, 49])
+        path.write_bytes(block[: chance.randrange(len(block))] if chance.random() < 0.2 else block)
+        signal.alarm(20)  # the end of the process: nothing else stops a loop in a C library
+        try:
+            files.read_transform(path)
+        except CredwarpError:
+            refused += 1
+        finally:
+            signal.alarm(0)
+    assert refused > 0
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("name", ["map.h5", "map.x5"])
+def test_a_cut_hdf5_file_is_refused_wherever_it_is_cut(tmp_path, name, capfd):
+    path = tmp_path / name
+    (files.write_x5 if name == "map.x5" else files.write_itk)(field(0), path)
+    content = path.read_bytes()
+    for length in np.linspace(1, len(content) - 1, 40).astype(int):
+        path.write_bytes(content[:length])
+        with pytest.raises(InputError):
+            files.read_transform(path)
+    assert capfd.readouterr().err == ""
+
+
+def test_a_heap_of_text_in_which_the_library_would_loop_is_refused(tmp_path):
+    files.write_itk(field(0), tmp_path / "map.h5")
+    content = bytearray((tmp_path / "map.h5").read_bytes())
+    heap = content.index(b"GCOL")
+    (size,) = struct.unpack_from("<Q", content, heap + 8)
+    place = heap + 16
+    while (entry := struct.unpack_from("<H6xQ", content, place))[0] != 0:
+        place += 16 + (entry[1] + 7) // 8 * 8
+    content[place + 8 : place + 16] = bytes(8)  # what is free has no length
+    (tmp_path / "map.h5").write_bytes(content)
+    assert place < heap + size
+    with pytest.raises(InputError, match="a heap of text in it is broken"):
+        files.read_itk(tmp_path / "map.h5")

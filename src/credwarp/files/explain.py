@@ -39,5 +39,5 @@ def reason(error: Exception) -> str:
     """The last line of what a library said, which is where ITK says it, cut to a clause."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     said = lines[-1] if lines else type(error).__name__
-    said = said.rsplit("): ", 1)[-1].strip(" .;")
+    said = "".join(c if c.isprintable() else "?" for c in said.rsplit("): ", 1)[-1].strip(" .;"))
     return said if len(said) <= LONGEST_REASON else said[: LONGEST_REASON - 1] + "…"

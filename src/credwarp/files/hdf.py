@@ -1,6 +1,8 @@
-"""HDF5, where it is installed; files are made in memory, for the library crashes when a disk is full."""
+"""HDF5, where it is installed, and kept from what its library does not survive."""
 
 import io
+import mmap
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,6 +10,8 @@ from typing import Any
 
 from credwarp.errors import InputError
 from credwarp.files.atomic import write_bytes
+
+HEAP = b"GCOL\x01\0\0\0"
 
 
 def hdf5() -> Any:
@@ -22,10 +26,34 @@ def hdf5() -> Any:
 
 
 @contextmanager
+def opened_hdf5(path: Path) -> Iterator[Any]:
+    """An HDF5 file to read; one with broken heaps of text is refused, for the library loops in them."""
+    library = hdf5()
+    with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as block:
+        start = block.find(HEAP)
+        while start >= 0:
+            _check_heap(block, start)
+            start = block.find(HEAP, start + len(HEAP))
+    with library.File(path, "r") as file:
+        yield file
+
+
+@contextmanager
 def new_hdf5(path: Path) -> Iterator[Any]:
-    """An empty HDF5 file, which is written to `path` at the end."""
+    """An empty HDF5 file, made in memory, for the library crashes on a full disk, and written at the end."""
     library = hdf5()
     block = io.BytesIO()
     with library.File(block, "w") as file:
         yield file
     write_bytes(path, block.getvalue())
+
+
+def _check_heap(block: mmap.mmap, start: int) -> None:
+    """Each entry says how long it is; index 0 is what is free; together they fill the heap."""
+    (size,) = struct.unpack_from("<Q", block, start + 8)
+    place, end = start + 16, start + size
+    while place + 16 <= end:
+        index, length = struct.unpack_from("<H6xQ", block, place)
+        place += length if index == 0 else 16 + (length + 7) // 8 * 8
+        if place > end or (index == 0 and length < 16):
+            raise ValueError("a heap of text in it is broken")

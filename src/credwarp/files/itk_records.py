@@ -14,7 +14,7 @@ import numpy as np
 from credwarp.errors import InputError
 from credwarp.files.atomic import write_bytes, write_text
 from credwarp.files.explain import explained
-from credwarp.files.hdf import hdf5, new_hdf5
+from credwarp.files.hdf import hdf5, new_hdf5, opened_hdf5
 from credwarp.files.memory import demand
 
 BANNER = "#Insight Transform File V1.0"
@@ -41,6 +41,8 @@ def read_text(path: Path) -> list[Record]:
         records: list[Record] = []
         for line in lines[1:]:
             key, _, value = line.partition(":")
+            if key != "Transform" and not records:
+                continue
             if key == "Transform":
                 records.append(Record(_three_dimensional(path, value.strip()), np.empty(0), np.empty(0)))
             elif key == "Parameters":
@@ -76,7 +78,7 @@ def read_matlab(path: Path) -> list[Record]:
 
 def read_hdf5(path: Path) -> list[Record]:
     """`.h5`."""
-    with explained(path, "ITK transform"), hdf5().File(path, "r") as file:
+    with explained(path, "ITK transform"), opened_hdf5(path) as file:
         group = file["TransformGroup"]
         return [_record(path, group[str(i)]) for i in range(len(group))]
 
@@ -137,8 +139,8 @@ def _record(path: Path, group: Any) -> Record:
 def _three_dimensional(path: Path, name: str) -> str:
     """`AffineTransform` of `AffineTransform_double_3_3`."""
     kind, *rest = name.split("_")
+    if not name.isidentifier():
+        raise ValueError("a transform without a name")
     if rest[-2:] != ["3", "3"]:
-        raise InputError(
-            f"{path} holds a {name or 'nameless transform'}, not a 3-D one; give a 3-D transform."
-        )
+        raise InputError(f"{path} holds a {name}, not a 3-D one; give a 3-D transform.")
     return kind

@@ -8,7 +8,7 @@ import numpy as np
 
 from credwarp.errors import InputError
 from credwarp.files.explain import explained
-from credwarp.files.hdf import hdf5, new_hdf5
+from credwarp.files.hdf import new_hdf5, opened_hdf5
 from credwarp.files.images import check_file
 from credwarp.files.links import Link, Transform, bare_field, joined, taken_apart
 from credwarp.files.memory import demand
@@ -35,8 +35,7 @@ def read_x5(path: str | Path) -> Transform:
     """Read the first chain of an X5 file, or its only node, as a map of RAS+ points."""
     path = Path(path)
     check_file(path)
-    library = hdf5()
-    with explained(path, "X5 file"), library.File(path, "r") as file:
+    with explained(path, "X5 file"), opened_hdf5(path) as file:
         if file.attrs.get("Format") != "X5":
             raise ValueError("it does not say that it is X5")
         nodes = file["TransformGroup"]
@@ -77,7 +76,7 @@ def _read(path: Path, group: Any) -> Link:
     if kind != "nonlinear" or group.attrs.get("SubType", "densefield") != "densefield" or values.ndim != 4:
         said = f"{kind} {group.attrs.get('SubType', '')}".strip()
         raise InputError(
-            f"{path} holds a transform that is not read ({said}); give a matrix or a dense field."
+            f"{path} holds a transform that is not read ({said!r}); give a matrix or a dense field."
         )
     grid = placed(path, spatial_shape(path, values.shape[:3]), np.asarray(group["Domain"]["Mapping"]))
     if group.attrs.get("Representation", "displacements") == "deformations":
