@@ -17,7 +17,7 @@ def layers() -> list[list[str]]:
     """The rooms of each layer, the highest first."""
     tree = tomllib.loads((ROOT / "pyproject.toml").read_text())
     contract = next(c for c in tree["tool"]["importlinter"]["contracts"] if c["type"] == "layers")
-    return [[room.strip().removeprefix("credwarp.") for room in layer.split("|")] for layer in contract["layers"]]
+    return [[room.strip() for room in layer.split("|")] for layer in contract["layers"]]
 
 
 def imports(rooms: set[str]) -> set[tuple[str, str]]:
@@ -32,8 +32,21 @@ def imports(rooms: set[str]) -> set[tuple[str, str]]:
     return found
 
 
+def plainest(edges: set[tuple[str, str]]) -> set[tuple[str, str]]:
+    """Without the imports that a chain of others implies."""
+    below: dict[str, set[str]] = {}
+    for source, target in edges:
+        below.setdefault(source, set()).add(target)
+
+    def reach(room: str) -> set[str]:
+        found = set(below.get(room, ()))
+        return found.union(*(reach(target) for target in found))
+
+    return {(a, b) for a, b in edges if not any(b in reach(c) for c in below[a] - {b})}
+
+
 def draw(path: Path) -> None:
-    """One box a room, one arrow an import."""
+    """One box a room, one arrow an import that no others imply."""
     rows = layers()
     places = {
         room: (WIDTH * 1.15 * (column - (len(row) - 1) / 2), -GAP * depth)
@@ -43,7 +56,7 @@ def draw(path: Path) -> None:
     mpl.rcParams["svg.hashsalt"] = "credwarp"
     figure = Figure(figsize=(10, 0.95 * len(rows)))
     axes = figure.add_axes((0, 0, 1, 1))
-    for source, target in sorted(imports(set(places))):
+    for source, target in sorted(plainest(imports(set(places)))):
         (x, y), (u, v) = places[source], places[target]
         bend = 0.12 if abs(y - v) > GAP * 1.5 else 0.0
         arrow = FancyArrowPatch(
