@@ -254,7 +254,7 @@ def test_tuning_finds_a_step_that_is_accepted_four_times_in_five():
     state = tuned(
         Hmc(step_size=0.01), target, metric, Hmc(step_size=0.01).init(starts(8), target, metric, 0), 150
     )
-    later = next(draw(Hmc(), target, metric, state, Schedule(100, chunk=100)))
+    later = next(draw(Hmc(), target, metric, state, Schedule(60, chunk=60)))
     assert 0.7 < float(later.acceptance.mean()) < 0.9
 
 

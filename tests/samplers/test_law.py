@@ -146,7 +146,7 @@ def test_few_long_chains_are_right_within_the_errors_their_effective_sizes_predi
     pairs = away[..., :, None] * away[..., None, :]
     assert bool((away.mean(dim=(0, 1)).abs() < BOUND * mixing.mean_error(away)).all())
     assert bool(((pairs.mean(dim=(0, 1)) - truth).abs() < BOUND * mixing.mean_error(pairs)).all())
-    assert float(mixing.rhat(away).max()) < 1.02
+    assert float(mixing.rhat(away).max()) < 1.05
 
 
 def test_metropolis_keeps_the_law_where_the_step_is_coarse():

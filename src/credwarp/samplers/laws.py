@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from credwarp.samplers.precondition import Diagonal, multiply
-from credwarp.samplers.target import Evaluation, Precision, Preconditioner, dots
+from credwarp.samplers.precondition import Diagonal
+from credwarp.samplers.target import Evaluation, Precision, Preconditioner, by_fours, dots
 from credwarp.shapes import Noises, Positions, Vector
 
 Matrix: TypeAlias = Float[Tensor, "dimension dimension"]
@@ -34,11 +34,11 @@ class Dense:
 
     def product(self, position: Positions) -> Positions:
         """C x."""
-        return multiply(self.matrix.to(position.dtype), position)
+        return _multiplied(position, self.matrix)
 
     def sqrt(self, noise: Noises) -> Positions:
         """C^½ z."""
-        return multiply(self.root.to(noise.dtype), noise)
+        return _multiplied(noise, self.root)
 
     def blended(self, other: "Dense", share: float) -> "Dense":
         """(1 − share) · this + share · other."""
@@ -136,3 +136,7 @@ def _log_deviation(average: Float[Tensor, "chains directions"], truth: Tensor) -
     mean = average.mean(dim=0)
     error: Tensor = average.std(dim=0) / average.shape[0] ** 0.5 / mean
     return torch.log(mean / truth) / error
+
+
+def _multiplied(position: Positions, matrix: Matrix) -> Positions:
+    return by_fours(position, lambda rows: rows @ matrix.to(rows.dtype))

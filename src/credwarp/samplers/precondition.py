@@ -66,6 +66,7 @@ class Diagonal:
 class Block:
     """P dense on the coordinates `index` (`matrix`, its root and its inverse), diagonal on the others.
 
+    `root` is L⁻¹, L the precision's Cholesky factor: P = L⁻ᵀ L⁻¹, and a row of noise times L⁻¹ is L⁻ᵀ z.
     The default: the slow modes are smooth, so the lowest frequencies get the whole Gauss–Newton block.
     """
 
@@ -84,7 +85,7 @@ class Block:
         identity = torch.eye(len(index), dtype=torch.float64, device=precision.device)
         inverse = torch.linalg.solve_triangular(lower, identity, upper=False)
         kind = variances.dtype
-        return cls(index, (inverse.T @ inverse).to(kind), inverse.T.to(kind), precision.to(kind), variances)
+        return cls(index, (inverse.T @ inverse).to(kind), inverse.to(kind), precision.to(kind), variances)
 
     @property
     def noises(self) -> int:
@@ -96,7 +97,7 @@ class Block:
         return self._through(self.matrix, position, position * self.variances.to(position.dtype))
 
     def sqrt(self, noise: Noises) -> Positions:
-        """S z, with S = L⁻ᵀ on the block, L the precision's Cholesky factor."""
+        """S z, with S = L⁻ᵀ on the block."""
         return self._through(self.root, noise, noise * self.variances.sqrt().to(noise.dtype))
 
     def inverse(self, position: Positions) -> Positions:
@@ -104,7 +105,7 @@ class Block:
         return self._through(self.precision, position, position / self.variances.to(position.dtype))
 
     def _through(self, matrix: Tensor, position: Tensor, elsewhere: Tensor) -> Tensor:
-        elsewhere[:, self.index] = multiply(matrix, position[:, self.index])
+        elsewhere[:, self.index] = by_fours(position[:, self.index], lambda rows: rows @ matrix)
         return elsewhere
 
 
@@ -145,8 +146,3 @@ class GaussNewton:
     def inverse(self, position: Positions) -> Positions:
         """(Q + H) x."""
         return self.prior.product(position) + self.curvature.product(position)
-
-
-def multiply(matrix: Float[Tensor, "rows columns"], position: Positions) -> Positions:
-    """The matrix times each chain's vector."""
-    return by_fours(position, lambda rows: rows @ matrix.T)

@@ -40,5 +40,5 @@ class Underdamped:
         position = position + half * velocity
         state = replace(state, velocity=velocity, randomness=randomness)
         after, info = arrive(state, position, target, preconditioner)
-        kick = torch.where(info.diverged[:, None], 0.0, half * after.pull)
-        return replace(after, velocity=after.velocity + kick), info
+        # A chain that was put back was at rest; it starts anew with this half kick.
+        return replace(after, velocity=after.velocity + half * after.pull), info
