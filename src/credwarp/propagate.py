@@ -1,21 +1,29 @@
 """Images, labels and masks taken through a transform onto any grid."""
 
+import logging
 from typing import Literal, TypeAlias
 
 from credwarp.errors import InputError
-from credwarp.space import Grid, Mapping, Volume, resample, resample_labels
+from credwarp.space import Grid, Mapping, Volume, look_up, resample_labels
+
+log = logging.getLogger("credwarp")
 
 Interpolation: TypeAlias = Literal["linear", "cubic", "nearest", "label"]
 ORDERS = {"nearest": 0, "linear": 1, "cubic": 3}
+GLANCE = 4
 
 
 def apply(volume: Volume, grid: Grid, through: Mapping, interpolation: Interpolation) -> Volume:
-    """The volume at the voxels of `grid`, each looked up where the map takes it.
+    """The volume at the voxels of `grid`, each looked up where the map takes it, as other tools do.
 
     Beyond the field of view labels are background and images have their own smallest value.
     """
-    if interpolation == "label":
-        if volume.data.dtype.is_floating_point:
-            raise InputError(f"{volume.name} holds no whole numbers; apply it as an image, not as labels.")
-        return resample_labels(volume, grid, through)
-    return resample(volume, grid, through, float(volume.data.min()), ORDERS[interpolation])
+    if not volume.grid.contains(through(grid.coarsened(GLANCE).points())).any():
+        log.warning(
+            "the result lies outside %s; perhaps the transform is for the other direction.", volume.name
+        )
+    if interpolation != "label":
+        return look_up(volume, grid, through, float(volume.data.min()), ORDERS[interpolation])
+    if volume.data.dtype.is_floating_point:
+        raise InputError(f"{volume.name} holds no whole numbers; apply it as an image, not as labels.")
+    return resample_labels(volume, grid, through)

@@ -3,7 +3,7 @@
 from credwarp.space.grid import Grid
 from credwarp.space.maps import Affine, Chain, Mapping, Warp
 from credwarp.space.prepare import Pair, Scan, coarsened, prepare, working_grid
-from credwarp.space.resample import resample, resample_labels, resample_mask, sample
+from credwarp.space.resample import look_up, resample, resample_labels, resample_mask, sample
 from credwarp.space.volume import Volume
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "Volume",
     "Warp",
     "coarsened",
+    "look_up",
     "prepare",
     "resample",
     "resample_labels",

@@ -17,7 +17,7 @@ SLAB_POINTS = 2_000_000
 
 
 def sample(volume: Volume, points: Points, outside: float = 0.0, order: int = 1) -> np.ndarray:
-    """The image's values at points, linear (order 1) or cubic (3); `outside` beyond its field of view."""
+    """The values at points, nearest (order 0), linear (1) or cubic (3); `outside` beyond the image."""
     return _interpolate(np.asarray(volume.data, dtype=np.float32), volume.grid, points, outside, order)
 
 
@@ -26,6 +26,14 @@ def resample(
 ) -> Volume:
     """The image at the voxels of `grid`: value(through(x)); smoothed first where `grid` is coarser."""
     data = _smoothed(np.asarray(volume.data, dtype=np.float32), volume.grid, grid)
+    return look_up(volume.with_data(torch.from_numpy(data)), grid, through, outside, order)
+
+
+def look_up(
+    volume: Volume, grid: Grid, through: Mapping = IDENTITY, outside: float = 0.0, order: int = 1
+) -> Volume:
+    """The image at the voxels of `grid`, value(through(x)), nothing smoothed: as ITK and FSL resample."""
+    data = np.asarray(volume.data, dtype=np.float32)
     out = np.empty(grid.shape, dtype=np.float32)
     for first, last, points in _slabs(grid, through):
         out[first:last] = _interpolate(data, volume.grid, points, outside, order)
