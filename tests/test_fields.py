@@ -206,7 +206,9 @@ def test_a_warp_and_its_inverse_end_at_the_border_together():
     shift = torch.zeros((3, *SHAPE))
     shift[0] = 2.0
     forward = Warp(grid, shift, Affine.identity(), Affine.identity())
-    wide = Grid((40, 40, 40), grid.affine)
+    affine = grid.affine.copy()
+    affine[:3, 3] = grid.to_world(np.array([-8.0, -8.0, -8.0]))
+    wide = Grid((40, 40, 40), affine)
     points = wide.points()
     back = fields.invert_warp(forward, wide)
     origin = back(points)
@@ -215,3 +217,7 @@ def test_a_warp_and_its_inverse_end_at_the_border_together():
     gap = grid.contains(points) & ~grid.contains(points - [2.0, 0.0, 0.0])
     assert gap.any()
     assert returned[~gap].max() < 0.01
+    # Where two points arrive, the one that was moved counts.
+    moved = grid.contains(points - [2.0, 0.0, 0.0])
+    assert (moved & ~grid.contains(points)).any()
+    np.testing.assert_allclose(origin[moved], points[moved] - [2.0, 0.0, 0.0], atol=0.01)
