@@ -13,6 +13,7 @@ from credwarp.space import Grid, Scan, Volume
 
 LABELS = (4, 10, 11, 12, 13, 16, 17, 18, 26, 43, 49, 50, 51, 52, 53, 54, 58)
 FINEST = 1.7
+MOST_PARTS = 3
 CHUNK = 1 << 16
 
 
@@ -111,7 +112,7 @@ def _moved(points: np.ndarray, to_anatomy: Callable[[Places], Places]) -> Places
 
 
 def _divisions(grid: Grid) -> list[int]:
-    return [math.ceil(h / FINEST) for h in grid.spacing]
+    return [min(math.ceil(h / FINEST), MOST_PARTS) for h in grid.spacing]
 
 
 def _cell_size(grid: Grid) -> float:
@@ -119,7 +120,7 @@ def _cell_size(grid: Grid) -> float:
 
 
 def _offsets(grid: Grid) -> np.ndarray:
-    """From a voxel's centre to those of its equal parts, none wider than `FINEST` millimetres."""
+    """From a voxel's centre to those of its equal parts: as wide as `FINEST`, or a third of the voxel."""
     axes = [(np.arange(n) + 0.5) / n - 0.5 for n in _divisions(grid)]
     cells = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
     return np.asarray(cells @ grid.affine[:3, :3].T)
