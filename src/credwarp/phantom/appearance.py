@@ -1,7 +1,9 @@
 """From tissues to an image: contrast, partial volume, bias field, Rician noise."""
 
+import functools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,6 +43,7 @@ class Contrast:
         )
 
 
+# In the order of `Tissue`.
 TYPICAL = (0.0, 0.13, 0.63, 1.0, 0.87, 0.77, 0.96, 0.89, 0.65, 0.64)
 
 
@@ -52,23 +55,23 @@ def scan(
     name: str,
 ) -> Scan:
     """The skull-stripped image, its mask and its labels on `grid`, seen through a map into the anatomy."""
-    image = np.zeros(grid.voxels, np.float32)
-    share_inside = np.zeros(grid.voxels, np.float32)
+    image, share_inside = np.zeros((2, grid.voxels), np.float32)
     labels = np.zeros(grid.voxels, np.int32)
-    brightness = np.array(contrast.brightness, np.float32)
-    for voxels, places in _cells(grid, to_anatomy):
-        parts = compose(places, _cell_size(grid))
-        values = (parts.shares @ brightness) * (1 + 0.02 * parts.texture)
-        image[voxels] = values.reshape(len(voxels), -1).mean(axis=1)
-        share_inside[voxels] = parts.inside.reshape(len(voxels), -1).mean(axis=1)
-        labels[voxels] = _majority(parts.labels.reshape(len(voxels), -1))
+    eye = _Eye(grid, to_anatomy, np.array(contrast.brightness, np.float32))
+    # Chunks are independent, so the result does not depend on how many threads share them.
+    with ThreadPoolExecutor(torch.get_num_threads()) as pool:
+        everything = _chunks(np.arange(grid.voxels), CHUNK)
+        near = np.concatenate(list(pool.map(eye.near, everything)))
+        chunks = _chunks(near, CHUNK // len(eye.offsets))
+        for chosen, seen in zip(chunks, pool.map(eye.look, chunks), strict=True):
+            image[chosen], share_inside[chosen], labels[chosen] = seen
     mask = (share_inside >= 0.5).reshape(grid.shape)
-    seen = image.reshape(grid.shape) * bias_field(grid, contrast.bias_sd, generator)
+    biased = image.reshape(grid.shape) * bias_field(grid, contrast.bias_sd, generator)
     noise = contrast.noise_sd * generator.standard_normal((2, *grid.shape))
-    seen = np.where(mask, np.hypot(seen + noise[0], noise[1]), 0.0) * contrast.white
+    noisy = np.where(mask, np.hypot(biased + noise[0], noise[1]), 0.0) * contrast.white
     named = labels.reshape(grid.shape) * mask
     return Scan(
-        Volume(grid, torch.from_numpy(seen.astype(np.float32)), f"{name} image"),
+        Volume(grid, torch.from_numpy(noisy.astype(np.float32)), f"{name} image"),
         Volume(grid, torch.from_numpy(mask), f"{name} mask"),
         Volume(grid, torch.from_numpy(named.astype(np.int32)), f"{name} labels"),
     )
@@ -83,47 +86,55 @@ def bias_field(grid: Grid, sd: float, generator: np.random.Generator) -> np.ndar
     return np.asarray(np.exp(sd * (field - field.mean()) / max(field.std(), 1e-9)))
 
 
-def _cells(grid: Grid, to_anatomy: Callable[[Places], Places]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Voxels that may hold brain, a chunk at a time, with evenly spread places inside each of them."""
-    offsets = _offsets(grid)
-    per_chunk = max(1, CHUNK // len(offsets))
-    # Distances are first-order ones and maps stretch a little, hence twice the way to a voxel's corner.
-    reach = float(np.linalg.norm(grid.spacing))
-    centres = [voxels[outline(_moved(points, to_anatomy)) < reach] for voxels, points in _planes(grid)]
-    near = np.concatenate(centres)
-    for start in range(0, len(near), per_chunk):
-        chosen = near[start : start + per_chunk]
-        middles = grid.to_world(np.stack(np.unravel_index(chosen, grid.shape), axis=-1).astype(np.float64))
-        yield chosen, _moved((middles[:, None] + offsets).reshape(-1, 3), to_anatomy)
+@dataclass(frozen=True, eq=False)
+class _Eye:
+    """Sees the anatomy at voxels of a grid, each divided into equal parts; voxels are given by number."""
+
+    grid: Grid
+    to_anatomy: Callable[[Places], Places]
+    brightness: np.ndarray
+
+    @functools.cached_property
+    def divisions(self) -> list[int]:
+        return [min(math.ceil(h / FINEST), MOST_PARTS) for h in self.grid.spacing]
+
+    @functools.cached_property
+    def offsets(self) -> np.ndarray:
+        """From a voxel's centre to those of its parts, in millimetres."""
+        axes = [(np.arange(n) + 0.5) / n - 0.5 for n in self.divisions]
+        parts = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
+        return np.asarray(parts @ self.grid.affine[:3, :3].T)
+
+    def near(self, voxels: np.ndarray) -> np.ndarray:
+        """Those that may hold brain."""
+        # Distances are first-order ones and maps stretch a little, hence twice the way to a voxel's corner.
+        reach = float(np.linalg.norm(self.grid.spacing))
+        return voxels[outline(self._places(self._centres(voxels))) < reach]
+
+    def look(self, voxels: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Their brightness, how much of them is inside the brain, and their labels."""
+        width = max(h / n for h, n in zip(self.grid.spacing, self.divisions, strict=True))
+        points = (self._centres(voxels)[:, None] + self.offsets).reshape(-1, 3)
+        parts = compose(self._places(points), width)
+        values = (parts.shares @ self.brightness) * (1 + 0.02 * parts.texture)
+        rows = (len(voxels), -1)
+        return (
+            values.reshape(rows).mean(axis=1),
+            parts.inside.reshape(rows).mean(axis=1),
+            _majority(parts.labels.reshape(rows)),
+        )
+
+    def _centres(self, voxels: np.ndarray) -> np.ndarray:
+        places = np.stack(np.unravel_index(voxels, self.grid.shape), axis=-1)
+        return np.asarray(self.grid.to_world(places.astype(np.float64)))
+
+    def _places(self, points: np.ndarray) -> Places:
+        places = np.ascontiguousarray(points.T, dtype=np.float32)
+        return self.to_anatomy(places) + MIDDLE[:, None].astype(np.float32)
 
 
-def _planes(grid: Grid) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """All voxels, some planes at a time: their numbers and their places."""
-    plane = grid.shape[1] * grid.shape[2]
-    planes = max(1, CHUNK // plane)
-    for first in range(0, grid.shape[0], planes):
-        points = grid.points(first, min(first + planes, grid.shape[0])).reshape(-1, 3)
-        yield first * plane + np.arange(len(points)), points
-
-
-def _moved(points: np.ndarray, to_anatomy: Callable[[Places], Places]) -> Places:
-    places = np.ascontiguousarray(points.T, dtype=np.float32)
-    return to_anatomy(places) + MIDDLE[:, None].astype(np.float32)
-
-
-def _divisions(grid: Grid) -> list[int]:
-    return [min(math.ceil(h / FINEST), MOST_PARTS) for h in grid.spacing]
-
-
-def _cell_size(grid: Grid) -> float:
-    return max(h / n for h, n in zip(grid.spacing, _divisions(grid), strict=True))
-
-
-def _offsets(grid: Grid) -> np.ndarray:
-    """From a voxel's centre to those of its equal parts: as wide as `FINEST`, or a third of the voxel."""
-    axes = [(np.arange(n) + 0.5) / n - 0.5 for n in _divisions(grid)]
-    cells = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
-    return np.asarray(cells @ grid.affine[:3, :3].T)
+def _chunks(voxels: np.ndarray, size: int) -> list[np.ndarray]:
+    return np.array_split(voxels, max(1, math.ceil(len(voxels) / size)))
 
 
 def _majority(labels: np.ndarray) -> np.ndarray:
