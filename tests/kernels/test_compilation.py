@@ -44,7 +44,7 @@ def first_calls(**places):
 
 
 def test_all_kernels_compile_in_thirty_seconds_and_load_in_two(tmp_path):
-    """In seconds of the processor, so neighbours do not count. The home is read-only, the folder not there."""
+    """In seconds of the processor, so neighbours do not count. The home is read-only, no folder is there."""
     places = {"HOME": "/proc", "XDG_CACHE_HOME": str(tmp_path / "not" / "yet")}
     compiling, folder = first_calls(**places)
     assert compiling <= 30

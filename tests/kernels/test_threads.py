@@ -1,16 +1,18 @@
 """Kernels on threads: concurrent callers, errors, forked children, and who chooses how many."""
 
+import ast
 import os
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 from credwarp import kernels
-from credwarp.kernels import threads
+from credwarp.kernels import cpu, threads
 from credwarp.kernels.compiled import cache_folder
 
 
@@ -125,3 +127,30 @@ def test_a_kernel_counts_its_tasks():
 
     nowhere = ((0, 0, 0, 0, 0), (0, 0, 0, 0, 0))
     assert _copy(np.zeros(1, np.int64), 5, nowhere, (0, 5, 0, 0), 1.0, 0) == 5
+
+
+def made_by_numpy(function):
+    """The names that a kernel gives to arrays of its own."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            calls = [call for call in ast.walk(node.value) if isinstance(call, ast.Call)]
+            if any(ast.unparse(call.func) in ("np.empty", "np.zeros") for call in calls):
+                yield node.targets[0].id
+
+
+def test_kernels_hold_their_scratch_memory_while_they_claim_tasks():
+    """numba frees an array after its last use; with only its address in use, another thread gets it."""
+    seen = 0
+    for path in sorted(Path(cpu.__file__).parent.glob("*.py")):
+        for function in ast.walk(ast.parse(path.read_text())):
+            if not (
+                isinstance(function, ast.FunctionDef)
+                and "kernel" in map(ast.unparse, function.decorator_list)
+            ):
+                continue
+            (loop,) = (node for node in function.body if isinstance(node, ast.While))
+            inside = {node.id for node in ast.walk(loop) if isinstance(node, ast.Name)}
+            for array in made_by_numpy(function):
+                assert array in inside, f"{path.name}: {function.name} lets go of {array}"
+                seen += 1
+    assert seen >= 4

@@ -88,11 +88,12 @@ def laplacian(
     source, out = ats
     channels, side, height, length = size
     line = np.empty(length + 4 * WIDTH, np.float32)
-    middle = line.ctypes.data + 4 * WIDTH
     done = 0
     task = claim(claims.ctypes.data)
     while task < tasks:
         chain, x = task // side, task % side
+        # Within the loop: numba frees an array after its last use, and an address is none.
+        middle = line.ctypes.data + 4 * WIDTH
         for channel in range(channels):
             for y in range(height):
                 here, there = row(source, chain, channel, x, y), row(out, chain, channel, x, y)

@@ -3,6 +3,8 @@
 What arrives at a voxel comes from its 27 neighbours, so nothing is written twice and no two tasks meet.
 """
 
+from typing import TypeAlias
+
 import numpy as np
 
 from credwarp.kernels.compiled import inlined, kernel
@@ -31,6 +33,9 @@ from credwarp.kernels.cpu.places import (
 )
 from credwarp.kernels.cpu.pulling import slopes
 
+# Addresses of displacement and gradient with the bits of what is not near, and what a line shares.
+Lines: TypeAlias = tuple[np.ndarray, np.ndarray]
+
 
 @kernel
 def collect(
@@ -45,14 +50,17 @@ def collect(
     # Nine rows: three components by where along z they go, each with room for a neighbour at either end.
     step = 4 * (-(-length // WIDTH) * WIDTH + 2 * WIDTH)
     scratch = np.zeros(9 * step // 4 + 2 * WIDTH, np.float32)
-    sums = scratch.ctypes.data + 4 * WIDTH
+    lines = (np.empty((9, 3), np.int64), np.empty((9, 6), np.float32))
     done = 0
     task = claim(claims.ctypes.data)
     while task < tasks:
         chain, x = task // side, task % side
+        # Within the loop: numba frees an array after its last use, and an address is none.
+        sums = scratch.ctypes.data + 4 * WIDTH
         for y in range(height):
+            count = _neighbours(displacement, gradient, (chain, x, y, 0), size, reach, lines)
             for z in range(0, length, WIDTH):
-                _arrivals(displacement, gradient, (chain, x, y, z), size, reach, (sums, step))
+                _arrivals(lines, count, z, length, (displacement[2], gradient[2]), (sums, step))
             _fold(sums, step, length)
             here, there = row(displacement, chain, 0, x, y), row(out, chain, 0, x, y)
             given = row(gradient, chain, 0, x, y)
@@ -80,25 +88,41 @@ def collect(
 
 
 @inlined
+def _neighbours(
+    displacement: At, gradient: At, place: Place, size: Size, reach: np.ndarray, lines: Lines
+) -> int:
+    """Note the lines from which near voxels may come to this one, and count them."""
+    chain, x, y, _ = place
+    count = 0
+    for i in range(max(x - 1, 0), min(x + 2, size[1])):
+        a, b, c = _share(x - i, i, size[1])
+        for j in range(max(y - 1, 0), min(y + 2, size[2])):
+            lines[0][count, 0] = row(displacement, chain, 0, i, j)
+            lines[0][count, 1] = row(gradient, chain, 0, i, j)
+            lines[0][count, 2] = reach[chain, i, j, 0]
+            lines[1][count, 0], lines[1][count, 1], lines[1][count, 2] = a, b, c
+            d, e, f = _share(y - j, j, size[2])
+            lines[1][count, 3], lines[1][count, 4], lines[1][count, 5] = d, e, f
+            count += 1
+    return count
+
+
+@inlined
 def _arrivals(
-    displacement: At, gradient: At, place: Place, size: Size, reach: np.ndarray, sums: tuple[int, int]
+    lines: Lines, count: int, z: int, length: int, steps: tuple[int, int], sums: tuple[int, int]
 ) -> None:
-    """Add up what arrives on a line from the near voxels of nine, apart by where along z it goes."""
-    chain, x, y, z = place
-    _, side, height, length = size
-    mark = bit(z, length)
-    zero = splat(0.0)
+    """Add up what arrives from near voxels, apart by where along z it goes."""
+    at, share = lines
+    mark, zero = bit(z, length), splat(0.0)
     a, b, c = (zero, zero, zero), (zero, zero, zero), (zero, zero, zero)
-    for i in range(max(x - 1, 0), min(x + 2, side)):
-        along_x = _share(x - i, i, side)
-        for j in range(max(y - 1, 0), min(y + 2, height)):
-            if reach[chain, i, j, 0] & mark:
-                continue
-            d = vector(row(displacement, chain, 0, i, j) + 4 * z, displacement[2])
-            g = vector(row(gradient, chain, 0, i, j) + 4 * z, gradient[2])
-            weight = _weigh(d[0], along_x) * _weigh(d[1], _share(y - j, j, height))
-            to = hat(d[2])
-            a, b, c = _add(a, g[0] * weight, to), _add(b, g[1] * weight, to), _add(c, g[2] * weight, to)
+    for line in range(count):
+        if at[line, 2] & mark:
+            continue
+        d, g = vector(at[line, 0] + 4 * z, steps[0]), vector(at[line, 1] + 4 * z, steps[1])
+        weight = _weigh(d[0], (share[line, 0], share[line, 1], share[line, 2]))
+        weight = weight * _weigh(d[1], (share[line, 3], share[line, 4], share[line, 5]))
+        to = hat(d[2])
+        a, b, c = _add(a, g[0] * weight, to), _add(b, g[1] * weight, to), _add(c, g[2] * weight, to)
     _keep(sums[0] + 4 * z, sums[1], a)
     _keep(sums[0] + 3 * sums[1] + 4 * z, sums[1], b)
     _keep(sums[0] + 6 * sums[1] + 4 * z, sums[1], c)

@@ -27,6 +27,8 @@ from credwarp.kernels.cpu.places import (
 
 # The lowest and the highest plane along x that was read.
 Planes: TypeAlias = tuple[int, int]
+# Where the first channel of the result goes, the step to the next; and the same of the displacement.
+Target: TypeAlias = tuple[int, int, int, int]
 
 
 @kernel
@@ -48,29 +50,25 @@ def pull(
             here, there = row(displacement, chain, 0, x, y), row(out, chain, 0, x, y)
             for z in range(0, length, WIDTH):
                 d = vector(here + 4 * z, displacement[2])
-                place, target = (chain, x, y, z), (there + 4 * z, out[2])
+                place, target = (chain, x, y, z), (there + 4 * z, out[2], here + 4 * z, displacement[2])
                 lanes = live(z, length)
                 if near(d) & lanes == lanes:
-                    _from_neighbours(source, place, d, target, size)
+                    _from_neighbours(source, place, d, target, size, moves)
                 else:
                     far |= bit(z, length)
-                    low, high = _from_cells(source, place, d, target, size)
+                    low, high = _from_cells(source, place, d, target, size, moves)
                     lowest, highest = min(lowest, low), max(highest, high)
             reach[chain, x, y, 0], reach[chain, x, y, 1], reach[chain, x, y, 2] = far, lowest, highest
-            if moves:
+            if moves == 2:
                 for channel in range(channels):
-                    start, shift = there + channel * out[2], here + channel * displacement[2]
-                    for z in range(0, length, WIDTH):
-                        put(start + 4 * z, load(start + 4 * z) + load(shift + 4 * z), length - z)
-                    if moves == 2:
-                        pad(start, length)
+                    pad(there + channel * out[2], length)
         done += 1
         task = claim(claims.ctypes.data)
     return done
 
 
 @inlined
-def _from_neighbours(source: At, place: Place, d: Three, target: tuple[int, int], size: Size) -> None:
+def _from_neighbours(source: At, place: Place, d: Three, target: Target, size: Size, moves: int) -> None:
     x, y, z = hat(d[0]), hat(d[1]), hat(d[2])
     along_x = three_steps(place[1], size[1], source[3])
     steps = three_steps(place[2], size[2], source[4])
@@ -79,11 +77,13 @@ def _from_neighbours(source: At, place: Place, d: Three, target: tuple[int, int]
         value = along_y(a + along_x[0], steps, y, z) * x[0]
         value = value + along_y(a + along_x[1], steps, y, z) * x[1]
         value = value + along_y(a + along_x[2], steps, y, z) * x[2]
+        if moves:
+            value = value + load(target[2] + channel * target[3])
         put(target[0] + channel * target[1], value, size[3] - place[3])
 
 
 @inlined
-def _from_cells(source: At, place: Place, d: Three, target: tuple[int, int], size: Size) -> Planes:
+def _from_cells(source: At, place: Place, d: Three, target: Target, size: Size, moves: int) -> Planes:
     low, weight = cells(d, place, size)
     lowest, highest = size[1], -1
     todo = live(place[3], size[3])
@@ -93,6 +93,8 @@ def _from_cells(source: At, place: Place, d: Three, target: tuple[int, int], siz
         corners = edges(source, place, away, size)
         for channel in range(size[0]):
             value = inside(corners, channel * source[2], weight)
+            if moves:
+                value = value + load(target[2] + channel * target[3])
             store_some(target[0] + channel * target[1], value, away[0])
         lowest = min(lowest, hold(place[1] + away[1], size[1]))
         highest = max(highest, hold(place[1] + away[1] + 1, size[1]))
