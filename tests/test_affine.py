@@ -140,14 +140,27 @@ def test_a_map_that_halves_volumes_is_remarked_upon(small: Volume, caplog: pytes
 
 def test_a_constant_image_is_refused(made: Volume) -> None:
     flat = made.with_data(torch.full(made.grid.shape, 7.0))
-    with pytest.raises(InputError, match="moving image .* from 7 to 7"):
+    with pytest.raises(InputError, match="moving image .* is 7 everywhere"):
         align(made, flat)
 
 
 def test_an_empty_mask_is_refused(made: Volume) -> None:
     nothing = made.with_data(torch.zeros(made.grid.shape, dtype=torch.bool))
-    with pytest.raises(InputError, match="fixed mask of .* is empty"):
+    with pytest.raises(InputError, match="fixed mask .* is empty"):
         align(made, made, nothing)
+
+
+def test_voxels_that_are_no_numbers_are_counted(made: Volume) -> None:
+    data = made.data.clone()
+    data[3, 4, 5] = np.nan
+    with pytest.raises(InputError, match="moving image .* has 1 NaN"):
+        align(made, made.with_data(data))
+
+
+def test_an_image_of_three_slices_is_refused(made: Volume) -> None:
+    grid = Grid((50, 64, 3), made.grid.affine)
+    with pytest.raises(InputError, match="at least 4 a side"):
+        align(Volume(grid, made.data[:, :, 20:23].clone(), "slab"), made)
 
 
 def brain(path: Path) -> Volume:

@@ -63,16 +63,14 @@ def content_of(image: Volume, mask: Volume | None, side: str) -> Content:
     lowest, highest = np.percentile(data, PERCENTILES)
     if not lowest < highest:
         lowest, highest = data.min(), data.max()
-    if min(image.grid.shape) < SMALLEST_SIDE or not lowest < highest:
+    if min(image.grid.shape) < SMALLEST_SIDE:
         raise InputError(
-            f"the {side} image {image.name} has {image.grid.shape} voxels from {lowest:g} to {highest:g}; "
-            f"an alignment needs contrast and at least {SMALLEST_SIDE} voxels a side."
+            f"the {side} image {image.name} has {image.grid.shape} voxels; an alignment needs at least "
+            f"{SMALLEST_SIDE} a side."
         )
     clipped = image.with_data(torch.from_numpy(np.clip(data, lowest, highest)))
     seen, weights = _bright(clipped) if mask is None else (mask.grid, np.asarray(mask.data, dtype=np.float32))
     places = np.argwhere(weights > 0)
-    if len(places) == 0:
-        raise InputError(f"the {side} mask of {image.name} is empty; give one with voxels, or none.")
     shares = weights[tuple(places.T)]
     centroid = seen.to_world((places * shares[:, None]).sum(axis=0) / shares.sum())
     corners = image.grid.to_voxels(

@@ -15,7 +15,7 @@ from scipy.spatial.transform import Rotation
 from credwarp import itk
 from credwarp.affine.content import Content, content_of
 from credwarp.errors import InputError
-from credwarp.space import Affine, Volume, resample, resample_mask
+from credwarp.space import Affine, Scan, Volume, refuse_unusable, resample, resample_mask
 
 log = logging.getLogger("credwarp")
 
@@ -81,6 +81,8 @@ def align(
 
     The result depends on nothing but the arguments: each climb has one thread and a fixed seed.
     """
+    for scan, side in ((Scan(fixed, fixed_mask), "fixed"), (Scan(moving, moving_mask), "moving")):
+        refuse_unusable(scan, side)
     still = content_of(fixed, fixed_mask, "fixed")
     floating = content_of(moving, moving_mask, "moving")
     coarse, middle, fine = (_level(still, floating, side) for side in SIDES)

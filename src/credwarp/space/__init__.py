@@ -2,7 +2,7 @@
 
 from credwarp.space.grid import Grid
 from credwarp.space.maps import Affine, Chain, Mapping, Warp
-from credwarp.space.prepare import Pair, Scan, coarsened, prepare, working_grid
+from credwarp.space.prepare import Pair, Scan, coarsened, prepare, refuse_unusable, working_grid
 from credwarp.space.resample import look_up, resample, resample_labels, resample_mask, sample
 from credwarp.space.volume import Volume
 
@@ -18,6 +18,7 @@ __all__ = [
     "coarsened",
     "look_up",
     "prepare",
+    "refuse_unusable",
     "resample",
     "resample_labels",
     "resample_mask",

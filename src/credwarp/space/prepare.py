@@ -42,7 +42,7 @@ class Pair:
 def prepare(fixed: Scan, moving: Scan, initial: Affine | None = None, spacing: float | None = None) -> Pair:
     """Both scans on the fixed image's frame at `spacing` millimetres (its own without), `initial` applied."""
     for scan, side in ((fixed, "fixed"), (moving, "moving")):
-        _check(scan, side)
+        refuse_unusable(scan, side)
     through = initial or Affine.identity()
     grid = working_grid(fixed.image.grid, spacing)
     background = float(moving.image.data.min())
@@ -80,6 +80,22 @@ def coarsened(pair: Pair, factor: int) -> Pair:
     return Pair(grid, fixed, moving, fixed_mask, moving_mask, pair.initial)
 
 
+def refuse_unusable(scan: Scan, side: str) -> None:
+    """Say what makes a scan unfit to be registered."""
+    name, data = scan.image.name, scan.image.data
+    broken = int((~torch.isfinite(data)).sum())
+    if broken:
+        raise InputError(f"the {side} image {name} has {broken} NaN or infinite voxels; replace them first.")
+    if float(data.min()) == float(data.max()):
+        raise InputError(
+            f"the {side} image {name} is {float(data.min()):g} everywhere; give one with contrast."
+        )
+    if scan.mask is not None and not bool(scan.mask.data.any()):
+        raise InputError(f"the {side} mask {scan.mask.name} is empty; give one with voxels, or none.")
+    if scan.labels is not None and not scan.labels.labels:
+        raise InputError(f"the {side} labels {scan.labels.name} hold background only; give some, or none.")
+
+
 def working_grid(native: Grid, spacing: float | None) -> Grid:
     """The fixed image's frame at right angles, at `spacing` or as fine as it is."""
     grid = native if native.is_orthogonal else native.squared()
@@ -94,21 +110,6 @@ def working_grid(native: Grid, spacing: float | None) -> Grid:
             "a side, so give a thicker image or a finer --set preparation.spacing."
         )
     return grid
-
-
-def _check(scan: Scan, side: str) -> None:
-    name, data = scan.image.name, scan.image.data
-    broken = int((~torch.isfinite(data)).sum())
-    if broken:
-        raise InputError(f"the {side} image {name} has {broken} NaN or infinite voxels; replace them first.")
-    if float(data.min()) == float(data.max()):
-        raise InputError(
-            f"the {side} image {name} is {float(data.min()):g} everywhere; give one with contrast."
-        )
-    if scan.mask is not None and not bool(scan.mask.data.any()):
-        raise InputError(f"the {side} mask {scan.mask.name} is empty; give one with voxels, or none.")
-    if scan.labels is not None and not scan.labels.labels:
-        raise InputError(f"the {side} labels {scan.labels.name} hold background only; give some, or none.")
 
 
 def _on_image(mask: Volume, image: Volume) -> Volume:
