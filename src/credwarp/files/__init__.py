@@ -1,6 +1,6 @@
 """The only room that knows formats: images, transforms, and how to write them safely."""
 
-from credwarp.files.atomic import replacing, write_bytes, write_text
+from credwarp.files.atomic import refuse_unwritable, replacing, write_bytes, write_text
 from credwarp.files.describe import Description, describe
 from credwarp.files.fsl import read_fsl, write_fsl
 from credwarp.files.images import read, read_labels, read_mask
@@ -26,6 +26,7 @@ __all__ = [
     "read_mask",
     "read_transform",
     "read_x5",
+    "refuse_unwritable",
     "replacing",
     "write_bytes",
     "write_fsl",

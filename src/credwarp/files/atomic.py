@@ -23,7 +23,7 @@ def replacing(path: str | Path, size: int = 0) -> Iterator[Path]:
     in bytes, where that is known: a disk without room for it is refused at once.
     """
     path = Path(path)
-    _check(path, size)
+    refuse_unwritable(path, size)
     target = path.resolve()
     temporary = target.with_name(f".{secrets.token_hex(4)}-{path.name[-LONGEST_NAME:]}")
     try:
@@ -40,18 +40,8 @@ def replacing(path: str | Path, size: int = 0) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def write_bytes(path: str | Path, content: bytes) -> None:
-    """A whole file at once."""
-    with replacing(path, len(content)) as temporary:
-        temporary.write_bytes(content)
-
-
-def write_text(path: str | Path, content: str) -> None:
-    """A whole text at once."""
-    write_bytes(path, content.encode())
-
-
-def _check(path: Path, size: int) -> None:
+def refuse_unwritable(path: Path, size: int = 0) -> None:
+    """Say before the work rather than after it that `path` cannot be written."""
     folder = path.absolute().parent
     if not folder.is_dir():
         raise InputError(f"{path} cannot be written: {folder} is not a folder; make it first.")
@@ -64,6 +54,17 @@ def _check(path: Path, size: int) -> None:
         raise BudgetError(
             f"{path} needs {size / 1e6:,.1f} MB and its disk has {free / 1e6:,.1f} MB left; make room."
         )
+
+
+def write_bytes(path: str | Path, content: bytes) -> None:
+    """A whole file at once."""
+    with replacing(path, len(content)) as temporary:
+        temporary.write_bytes(content)
+
+
+def write_text(path: str | Path, content: str) -> None:
+    """A whole text at once."""
+    write_bytes(path, content.encode())
 
 
 def _sentence(path: Path, error: OSError | RuntimeError) -> CredwarpError:
