@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from credwarp.cli import demo, examine, warp
-from credwarp.cli.console import error, listen
+from credwarp.cli.console import error, listen, undone_at_the_end
 from credwarp.errors import CredwarpError
 
 INTERRUPTED, USAGE, OUT_OF_MEMORY, UNEXPECTED = 130, 2, 5, 1
@@ -49,11 +49,14 @@ def main(arguments: list[str] | None = None) -> None:
 def run(arguments: list[str]) -> int:
     """Run a command; what goes wrong becomes one line and a code."""
     try:
-        return app(arguments, standalone_mode=False, prog_name="credwarp") or 0
+        with undone_at_the_end():
+            return app(arguments, standalone_mode=False, prog_name="credwarp") or 0
     except CredwarpError as failure:
         error(str(failure))
         return failure.exit_code
     except typer.TyperException as failure:
+        if not arguments:
+            return USAGE
         said = getattr(failure, "format_message", failure.__str__)().rstrip(".")
         error(f"{said}; see credwarp {_command(arguments)}--help.")
         return USAGE

@@ -1,12 +1,13 @@
-"""What several commands read in the same way."""
+"""What several commands take in the same way, checked before any work is done."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from credwarp.errors import InputError
-from credwarp.files import RunFolder, Transform, describe, read, read_transform
+from credwarp.files import RunFolder, Transform, describe, read_transform, refuse_unwritable
+from credwarp.files.images import extension
 from credwarp.plan import Plan
-from credwarp.space import Grid, Volume, Warp
+from credwarp.space import Grid, Warp
 
 
 def plan_from(file: Path | None, settings: Iterable[str] | None) -> Plan:
@@ -44,6 +45,9 @@ def target_grid(source: Path, to: str, chosen: Grid | None, transform: Transform
     raise InputError(f"{source} does not say on which voxels the result lies; name an image with --grid.")
 
 
-def image(path: Path) -> Volume:
-    """An image to register."""
-    return read(path)
+def new_file(path: Path, endings: Sequence[str]) -> Path:
+    """A file to be written, refused before the work rather than after it."""
+    if extension(path) not in endings:
+        raise InputError(f"{path} ends in none of {', '.join(endings)}; name it after the format you want.")
+    refuse_unwritable(path)
+    return path

@@ -1,17 +1,19 @@
 """The built-in pair: made, pre-aligned, written, shown."""
 
-import logging
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from credwarp.cli.console import working
+
 if TYPE_CHECKING:
     from credwarp.files import RunFolder
     from credwarp.phantom import PhantomPair
     from credwarp.space import Affine, Volume
-
-log = logging.getLogger("credwarp")
 
 
 def demo(
@@ -27,16 +29,29 @@ def demo(
     from credwarp.files import RunFolder
     from credwarp.phantom import pair
 
-    run = RunFolder.create(output)
-    log.info("making two heads of %d³ voxels …", size)
-    heads = pair((size, size, size), seed, affine=_misalignment())
-    log.info("aligning them …")
-    found = align(heads.fixed.image, heads.moving.image).affine
-    log.info("writing …")
-    moved, picture = _write(run, heads, found)
+    with _removed_if_it_fails(output):
+        run = RunFolder.create(output)
+        with working(f"making two heads of {size}³ voxels …"):
+            heads = pair((size, size, size), seed, affine=_misalignment())
+        with working("aligning them …"):
+            found = align(heads.fixed.image, heads.moving.image).affine
+        with working("writing what was found …"):
+            moved, picture = _write(run, heads, found)
     _score(heads, found, moved)
     typer.echo(f"\n{picture}\n\nOn your own images:\n  credwarp affine FIXED MOVING -o affine.tfm")
     typer.echo("  credwarp apply affine.tfm MOVING -o moved.nii.gz --grid FIXED")
+
+
+@contextmanager
+def _removed_if_it_fails(folder: Path) -> Iterator[None]:
+    """A folder that this command made does not stay behind half full."""
+    new = not folder.exists()
+    try:
+        yield
+    except BaseException:
+        if new:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def _misalignment() -> "Affine":

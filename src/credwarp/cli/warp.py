@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from credwarp.cli.console import working
+
 
 class Kind(StrEnum):
     """How freely the pre-alignment may move."""
@@ -57,10 +59,18 @@ def affine(
     Example: credwarp affine fixed.nii.gz moving.nii.gz -o affine.tfm
     """
     from credwarp.affine import align
+    from credwarp.cli.arguments import new_file
     from credwarp.files import read, read_mask, write_itk
+    from credwarp.files.itk_files import HDF5, MATLAB, TEXT
+    from credwarp.space import Scan, refuse_unusable
 
+    new_file(output, TEXT + MATLAB + HDF5)
     masks = [None if mask is None else read_mask(mask) for mask in (fixed_mask, moving_mask)]
-    found = align(read(fixed), read(moving), masks[0], masks[1], kind.value)
+    still, floating = Scan(read(fixed), masks[0]), Scan(read(moving), masks[1])
+    refuse_unusable(still, "fixed")
+    refuse_unusable(floating, "moving")
+    with working("aligning the images …"):
+        found = align(still.image, floating.image, still.mask, floating.mask, kind.value)
     write_itk(found.affine, output)
     typer.echo(f"{output}: mutual information {found.information:.4f} nats, from the start {found.start!r}.")
 
@@ -82,13 +92,17 @@ def apply(
     Example: credwarp apply affine.tfm moving.nii.gz -o moved.nii.gz --grid fixed.nii.gz
     """
     from credwarp import propagate
-    from credwarp.cli.arguments import grid_from, target_grid, transform_from
+    from credwarp.cli.arguments import grid_from, new_file, target_grid, transform_from
     from credwarp.files import read, read_labels, write_volume
+    from credwarp.files.write import FORMATS
 
+    new_file(output, FORMATS)
     transform = transform_from(source, to.value, grid_from(fixed), grid_from(moving))
     target = target_grid(source, to.value, grid_from(grid), transform)
     volume = read_labels(image) if interpolation is Interpolation.label else read(image)
-    write_volume(propagate.apply(volume, target, transform, interpolation.value), output, like=grid)
+    with working("resampling …"):
+        moved = propagate.apply(volume, target, transform, interpolation.value)
+    write_volume(moved, output, like=grid)
     typer.echo(f"{output}")
 
 
@@ -107,6 +121,9 @@ def export(
     from credwarp.cli.arguments import grid_from, transform_from
     from credwarp.errors import PlanError
     from credwarp.files import RunFolder, write_fsl, write_itk, write_x5
+    from credwarp.files.images import extension
+    from credwarp.files.itk_files import NIFTI
+    from credwarp.space import Warp
 
     here, there = grid_from(fixed), grid_from(moving)
     transform = transform_from(source, to.value, here, there)
@@ -114,6 +131,8 @@ def export(
         run = RunFolder(source)
         here, there = run.grid(to.value), run.grid("moving" if to is Side.fixed else "fixed")
     if form is Format.itk:
+        if here is None and extension(output) in NIFTI and not isinstance(transform, Warp):
+            raise PlanError(f"{output} is a field, which needs voxels to lie on; give --fixed.")
         write_itk(transform, output, here)
     elif form is Format.x5:
         write_x5(transform, output)
