@@ -7,6 +7,7 @@ from credwarp.errors import PlanError
 from credwarp.samplers import Block, Diagonal, GaussNewton, Identity
 from credwarp.samplers.conjugate import solve
 from credwarp.samplers.laws import Dense
+from credwarp.samplers.target import by_fours
 
 N = 9
 
@@ -74,6 +75,17 @@ def test_a_solve_stops_where_its_tolerance_is_met_chain_by_chain():
     assert bool((found.residual <= 1e-4).all())
     assert 0 < found.iterations <= N + 1
     assert torch.equal(found.position[2], torch.zeros(N, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("columns", [5, 21, 64, 129])
+def test_products_of_four_rows_do_not_see_the_others_even_where_rows_are_apart(columns):
+    generator = torch.Generator().manual_seed(0)
+    wide = torch.randn(9, 2 * columns, generator=generator, dtype=torch.float64)
+    matrix = torch.randn(columns, columns, generator=generator, dtype=torch.float64)
+    whole = by_fours(wide[:, :columns], lambda rows: rows @ matrix.T)
+    for chains in range(1, 9):
+        part = by_fours(wide[:chains, :columns], lambda rows: rows @ matrix.T)
+        assert torch.equal(part, whole[:chains])
 
 
 def test_a_good_stand_in_saves_products():

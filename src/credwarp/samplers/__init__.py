@@ -4,6 +4,7 @@ from typing import Annotated, TypeAlias
 
 from pydantic import Field
 
+from credwarp.samplers.adam import Adam, Moments
 from credwarp.samplers.approximation import Approximation, Fit, Fitted
 from credwarp.samplers.chain import Info, State, Transition, refreshed
 from credwarp.samplers.draw import Chunk, Schedule, draw, warm
@@ -17,7 +18,7 @@ from credwarp.samplers.hyper import (
     effective_dimension,
 )
 from credwarp.samplers.lbfgs import Lbfgs
-from credwarp.samplers.map import Ascent, Optimum, distinct
+from credwarp.samplers.map import Ascent, Optimum, distinct, maximise_all, root_mean_square
 from credwarp.samplers.newton import Newton
 from credwarp.samplers.precondition import Block, Diagonal, GaussNewton, Identity
 from credwarp.samplers.randomness import Randomness
@@ -42,6 +43,7 @@ Optimiser: TypeAlias = Annotated[Lbfgs | Newton, Field(discriminator="kind")]
 Variational: TypeAlias = Annotated[Structured | DiagonalLowRank, Field(discriminator="kind")]
 
 __all__ = [
+    "Adam",
     "Adaptive",
     "Approximation",
     "Ascent",
@@ -62,6 +64,7 @@ __all__ = [
     "Identity",
     "Info",
     "Lbfgs",
+    "Moments",
     "Newton",
     "Observed",
     "Optimiser",
@@ -88,6 +91,8 @@ __all__ = [
     "draw",
     "effective_dimension",
     "halving_score",
+    "maximise_all",
     "refreshed",
+    "root_mean_square",
     "warm",
 ]

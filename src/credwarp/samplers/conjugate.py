@@ -44,8 +44,7 @@ def solve(
         improved = rough.apply(residual)
         after = dots(residual, improved)
         turn = torch.where(active, after / size, 0.0)
-        ahead = improved + column(turn, right) * direction
-        direction = torch.where(active[:, None], ahead, direction)
-        size = torch.where(active, after, size)
+        direction = improved + column(turn, right) * direction
+        size = after
         taken += 1
     return Solution(solution, taken, torch.sqrt(size / start.clamp(min=torch.finfo(torch.float64).tiny)))

@@ -103,7 +103,7 @@ def _climb(target: Target, here: Place, direction: Vector) -> tuple[Place, int]:
     for taken in range(1, LONGEST_SEARCH + 1):
         there = look(target, here.position + step * direction)
         rise = there.log_density - here.log_density
-        if not (math.isfinite(rise) and rise >= RISE * step * slope):
+        if not rise >= RISE * step * slope:
             high = step
         elif dot(there.gradient, direction) > FLATTENING * slope:
             best, low = there, step
