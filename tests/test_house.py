@@ -22,12 +22,12 @@ def name(path: Path) -> str:
 def test_nothing_leaves_its_device(path):
     if name(path).startswith(ON_THE_CPU):
         return
-    assert re.findall(r"\.(?:numpy|cpu|cuda)\(", path.read_text()) == []
+    assert re.findall(r"\.(?:numpy|cpu|cuda)\(", path.read_text(encoding="utf-8")) == []
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=name)
 def test_every_module_starts_with_its_sentence(path):
-    first = path.read_text().splitlines()[0]
+    first = path.read_text(encoding="utf-8").splitlines()[0]
     assert first.startswith('"""')
     assert first[3:4].isupper() or first[3] in "`κ"
 
@@ -43,7 +43,7 @@ def test_the_layers_hold_and_a_planted_violation_is_seen(tmp_path):
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     assert lint_imports(tmp_path).returncode == 0
     planted = tmp_path / "src" / "credwarp" / "space" / "grid.py"
-    planted.write_text(planted.read_text() + "\nfrom credwarp import posterior\n")
+    planted.write_text(planted.read_text(encoding="utf-8") + "\nfrom credwarp import posterior\n")
     broken = lint_imports(tmp_path)
     assert broken.returncode == 1
     assert "credwarp.space is not allowed to import credwarp.posterior" in broken.stdout
@@ -53,7 +53,7 @@ def test_strategies_of_a_room_that_know_each_other_are_seen(tmp_path):
     shutil.copytree(PACKAGE, tmp_path / "src" / "credwarp", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     planted = tmp_path / "src" / "credwarp" / "priors" / "gamma.py"
-    planted.write_text(planted.read_text() + "\nfrom credwarp.priors import sobolev\n")
+    planted.write_text(planted.read_text(encoding="utf-8") + "\nfrom credwarp.priors import sobolev\n")
     broken = lint_imports(tmp_path)
     assert broken.returncode == 1
     assert "priors" in broken.stdout

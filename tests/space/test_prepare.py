@@ -104,6 +104,8 @@ def test_a_coarser_pair_keeps_its_place_and_its_images():
     assert coarse.grid.shape == (8, 9, 7)
     assert np.allclose(coarse.grid.centre, pair.grid.centre)
     inner = (slice(2, -2),) * 3
-    damped = 3 * (1 - np.exp(-0.5 * (0.2 * 2.0 * np.sqrt(3 / (8 * np.log(2)))) ** 2))  # three waves, smoothed
-    assert torch.allclose(coarse.fixed[inner], image(coarse.grid).data[inner], atol=1.1 * damped)
+    # Each of three waves of 0.2 rad/mm loses to the Gaussian and to the voxels' means of two neighbours.
+    smoothing = np.exp(-0.5 * (0.2 * 2.0 * np.sqrt(3 / (8 * np.log(2)))) ** 2) * np.cos(0.2)
+    apart = (coarse.fixed[inner] - image(coarse.grid).data[inner]).abs().max()
+    assert float(apart) <= 3 * (1 - smoothing)
     assert bool(coarse.moving_mask.all())

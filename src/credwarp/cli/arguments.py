@@ -15,7 +15,7 @@ def plan_from(file: Path | None, settings: Iterable[str] | None) -> Plan:
     plan = Plan()
     if file is not None:
         try:
-            plan = Plan.from_toml(file.read_text())
+            plan = Plan.from_toml(file.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"the plan {file} cannot be read ({error}); name a TOML file.") from None
     return plan.with_settings(settings or ())

@@ -62,7 +62,7 @@ class RunFolder:
     def grid(self, side: str) -> Grid:
         """The grid of the `fixed` or the `moving` image."""
         try:
-            facts = json.loads((self.path / "provenance.json").read_text())[side]
+            facts = json.loads((self.path / "provenance.json").read_text(encoding="utf-8"))[side]
             x, y, z = facts["shape"]
             return Grid((x, y, z), np.array(facts["affine"], dtype=np.float64))
         except (OSError, ValueError, KeyError, TypeError):
