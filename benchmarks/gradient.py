@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
-from benchmarks.plain import plain_gradient
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.plain import plain_gradient
 from credwarp import spectral
 from credwarp.likelihoods import Mixture
 from credwarp.posterior import Posterior
