@@ -11,6 +11,7 @@ _HOMES = {
     "Pair": "credwarp.space",
     "Plan": "credwarp.plan",
     "Posterior": "credwarp.posterior",
+    "Run": "credwarp.register",
     "Scan": "credwarp.space",
     "Volume": "credwarp.space",
     "Warp": "credwarp.space",

@@ -1,0 +1,107 @@
+"""What a registration leaves: the pair, the plan, and draws from the posterior over warps."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from credwarp.errors import InputError
+from credwarp.fields import to_millimetres
+from credwarp.plan import Plan
+from credwarp.shapes import Fields, Parameters
+from credwarp.space import Affine, Pair, Warp
+from credwarp.transforms import Svf
+
+Side: TypeAlias = Literal["fixed", "moving"]
+
+
+@runtime_checkable
+class Drawn(Protocol):
+    """Draws of velocity parameters, wherever they are kept."""
+
+    @property
+    def chains(self) -> int:
+        """How many chains."""
+
+    @property
+    def draws(self) -> int:
+        """How many draws of each chain."""
+
+    def parameters(self, chain: int, draw: int) -> Parameters:
+        """One of them: 1 × 3 × i × j × k, float32."""
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """Draws in memory."""
+
+    values: Float[Tensor, "chains draws 3 i j k"]
+
+    @property
+    def chains(self) -> int:
+        """How many chains."""
+        return self.values.shape[0]
+
+    @property
+    def draws(self) -> int:
+        """How many draws of each chain."""
+        return self.values.shape[1]
+
+    def parameters(self, chain: int, draw: int) -> Parameters:
+        """One of them."""
+        return self.values[chain, draw][None].to(torch.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A pair, the plan it was registered by, and draws of the parameters of `transform`."""
+
+    pair: Pair
+    plan: Plan
+    transform: Svf
+    draws: Drawn
+
+    @property
+    def total(self) -> int:
+        """How many draws all chains have together."""
+        return self.draws.chains * self.draws.draws
+
+    def displacements(self, count: int | None = None) -> Iterator[Fields]:
+        """φ − id in voxels of the pair's grid: of `count` draws evenly spread, or of all, chain by chain."""
+        return (self._displacement(w) for w in self._parameters(count))
+
+    def inverse_displacements(self, count: int | None = None) -> Iterator[Fields]:
+        """φ⁻¹ − id of the same draws."""
+        return (self._displacement(-w) for w in self._parameters(count))
+
+    def warps(self, count: int | None = None, to: Side = "fixed") -> Iterator[Warp]:
+        """Maps of points that resample onto the `to` side: `fixed` takes points of fixed to points of moving.
+
+        RAS+ millimetres of the images as they were given: the pre-alignment is part of each map.
+        """
+        there, still = self.pair.initial, Affine.identity()
+        fields = self.displacements(count) if to == "fixed" else self.inverse_displacements(count)
+        before, after = (still, there) if to == "fixed" else (there.inverse(), still)
+        return (
+            Warp(self.pair.grid, to_millimetres(field[0], self.pair.grid), before, after) for field in fields
+        )
+
+    def places(self, count: int | None = None) -> list[tuple[int, int]]:
+        """Chain and draw of `count` draws evenly spread over all, or of all."""
+        wanted = self.total if count is None else count
+        if not 1 <= wanted <= self.total:
+            raise InputError(
+                f"{wanted} draws were asked for, but the run holds {self.total}; ask for 1 to {self.total}."
+            )
+        flat = [(2 * k + 1) * self.total // (2 * wanted) for k in range(wanted)]
+        return [divmod(place, self.draws.draws) for place in flat]
+
+    def _parameters(self, count: int | None) -> Iterator[Parameters]:
+        return (self.draws.parameters(chain, draw) for chain, draw in self.places(count))
+
+    @torch.no_grad()
+    def _displacement(self, w: Parameters) -> Fields:
+        return self.transform.displacement(w)
