@@ -16,6 +16,7 @@ _HOMES = {
     "Volume": "credwarp.space",
     "Warp": "credwarp.space",
     "prepare": "credwarp.space",
+    "open_run": "credwarp.files",
     "read": "credwarp.files",
 }
 

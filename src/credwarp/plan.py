@@ -5,15 +5,27 @@ import json
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 import tomli_w
-from annotated_types import Ge, Gt
-from pydantic import BaseModel, ConfigDict, ValidationError
+from annotated_types import Ge, Gt, Le
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from credwarp.errors import PlanError
 from credwarp.likelihoods import Likelihood, Mixture
 from credwarp.priors import Prior, SobolevEnergy
+from credwarp.samplers import (
+    Fixed,
+    Hyper,
+    Lbfgs,
+    LowBlock,
+    Metric,
+    Optimiser,
+    Sampler,
+    Structured,
+    Underdamped,
+    Variational,
+)
 from credwarp.transforms import DenseSvf, Transform
 
 
@@ -31,6 +43,70 @@ class PreAlignment:
     kind: Literal["header", "rigid", "affine"] = "affine"
 
 
+@dataclass(frozen=True)
+class Cosine:
+    """Inference in cosine coefficients, where the prior is diagonal: the default."""
+
+    kind: Literal["cosine"] = "cosine"
+
+
+@dataclass(frozen=True)
+class Smoothed:
+    """The paper's: voxel values, seen through a Sobolev kernel `width` taps wide (λ_H1 = `smoothing`)."""
+
+    kind: Literal["smoothed"] = "smoothed"
+    width: Literal[1, 3, 5, 7, 9, 11] = 7
+    smoothing: Annotated[float, Gt(0)] = 0.5
+
+
+Coordinates: TypeAlias = Annotated[Cosine | Smoothed, Field(discriminator="kind")]
+
+
+@dataclass(frozen=True)
+class Optimisation:
+    """The search for the most probable warp: levels from coarse to fine, and from how many starts."""
+
+    levels: tuple[Annotated[int, Ge(1)], ...] = (4, 2, 1)
+    rounds: Annotated[int, Ge(1)] = 3
+    starts: Annotated[int, Ge(1), Le(8)] = 2
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How many chains, how many draws of all together are kept, one in `thin`, after `warmup` transitions.
+
+    Chains start at draws of the variational law, at no deformation, or at standard normal noise.
+    """
+
+    chains: Annotated[int, Ge(1), Le(64)] = 4
+    draws: Annotated[int, Ge(1)] = 1000
+    thin: Annotated[int, Ge(1)] = 8
+    warmup: Annotated[int, Ge(0)] = 300
+    chunk: Annotated[int, Ge(1)] = 5
+    start: Literal["approximation", "identity", "noise"] = "approximation"
+
+    @property
+    def each(self) -> int:
+        """Draws of one chain."""
+        return -(-self.draws // self.chains)
+
+
+@dataclass(frozen=True)
+class Quality:
+    """When a result is flagged; docs/quality.md says where each number comes from."""
+
+    rhat: Annotated[float, Gt(1)] = 1.05
+    ess: Annotated[float, Gt(0)] = 200.0
+    fold_fraction: Annotated[float, Ge(0)] = 1e-5
+    smallest_jacobian: float = 0.05
+    largest_jacobian: Annotated[float, Gt(1)] = 10.0
+    border: Annotated[float, Gt(0)] = 3.0
+    prior_share: Annotated[float, Gt(0)] = 1.1
+    virial: Annotated[float, Gt(0)] = 0.02
+    overlap: Annotated[float, Gt(0), Le(1)] = 0.5
+    improvement: float = 0.02
+
+
 class Plan(BaseModel):
     """What to do with a pair; the defaults are the recommended choices."""
 
@@ -42,6 +118,16 @@ class Plan(BaseModel):
     transform: Transform = DenseSvf()
     likelihood: Likelihood = Mixture()
     prior: Prior = SobolevEnergy()
+    method: Literal["map", "vi", "mcmc"] = "mcmc"
+    coordinates: Coordinates = Cosine()
+    optimisation: Optimisation = Optimisation()
+    optimiser: Optimiser = Lbfgs(iterations=20)
+    hyper: Hyper = Fixed()
+    variational: Variational = Structured(iterations=10)
+    sampler: Sampler = Underdamped()
+    metric: Metric = LowBlock()
+    sampling: Sampling = Sampling()
+    quality: Quality = Quality()
 
     @classmethod
     def from_dict(cls, tree: Mapping[str, Any]) -> "Plan":

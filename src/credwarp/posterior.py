@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 import torch
+from torch import Tensor
 
 from credwarp.likelihoods import Comparison, Likelihood
 from credwarp.priors import BoundPrior, Prior
@@ -32,6 +33,31 @@ class Hypers:
             {name: value.expand(chains, *value.shape[1:]).clone() for name, value in self.likelihood.items()},
             {name: value.expand(chains, *value.shape[1:]).clone() for name, value in self.prior.items()},
         )
+
+    @property
+    def chains(self) -> int:
+        """How many chains they are for."""
+        return next(iter(self.likelihood.values())).shape[0]
+
+    def shared(self, chains: int) -> "Hypers":
+        """These, or the first chain's for all where there are more or fewer chains."""
+        return self if self.chains == chains else self.chain(0).repeated(chains)
+
+    def to_tensors(self) -> dict[str, Tensor]:
+        """Every value by name."""
+        return {f"likelihood.{name}": value for name, value in self.likelihood.items()} | {
+            f"prior.{name}": value for name, value in self.prior.items()
+        }
+
+    @classmethod
+    def from_tensors(cls, tensors: dict[str, Tensor]) -> "Hypers":
+        """The values that `to_tensors` was given, among others."""
+        parts: dict[str, Hyper] = {"likelihood": {}, "prior": {}}
+        for name, value in tensors.items():
+            side, _, rest = name.partition(".")
+            if side in parts:
+                parts[side][rest] = value
+        return cls(**parts)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ def shifted_pair():
 
 def test_a_known_warp_is_found_without_folding():
     pair, truth = shifted_pair()
-    found = optimise(pair, Plan(), Lbfgs(iterations=15))
+    found = optimise(pair, Plan(optimiser=Lbfgs(iterations=15)))
     displacement = found.target.posterior.transform.displacement(found.w)
     inner = (slice(None), slice(None), *(slice(4, -4),) * 3)
     error = (displacement - truth)[inner].norm(dim=1).mean()
@@ -32,8 +32,8 @@ def test_a_known_warp_is_found_without_folding():
 
 def test_a_velocity_carried_to_another_resolution_is_the_same_in_millimetres():
     pair, _ = shifted_pair()
-    coarse = optimise(pair, Plan().with_settings(["transform.coarsening=3"]), Lbfgs(iterations=5))
-    fine = optimise(pair, Plan().with_settings(["transform.coarsening=2"]), Lbfgs(iterations=1))
+    coarse = optimise(pair, Plan().with_settings(["transform.coarsening=3", "optimiser.iterations=5"]))
+    fine = optimise(pair, Plan().with_settings(["transform.coarsening=2", "optimiser.iterations=1"]))
     w = carried(coarse, fine.target.posterior)
     apart = fine.target.posterior.transform.displacement(w) - coarse.target.posterior.transform.displacement(
         coarse.w
@@ -43,7 +43,7 @@ def test_a_velocity_carried_to_another_resolution_is_the_same_in_millimetres():
 
 def test_climbing_again_from_an_optimum_finds_nothing_worse():
     pair, _ = shifted_pair()
-    first = optimise(pair, Plan(), Lbfgs(iterations=15))
+    first = optimise(pair, Plan(optimiser=Lbfgs(iterations=15)))
     again = climb(first.target, first.w, Lbfgs(iterations=5), rounds=1)
     start = again.target.evaluate(again.target.position(first.w)).log_density
     assert again.log_density >= float(start)

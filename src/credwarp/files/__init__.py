@@ -5,25 +5,31 @@ from credwarp.files.describe import Description, describe
 from credwarp.files.fsl import read_fsl, write_fsl
 from credwarp.files.images import read, read_labels, read_mask
 from credwarp.files.itk_files import read_itk, write_itk
+from credwarp.files.keeping import PAIR, FolderKeeper, open_run
 from credwarp.files.links import Transform
 from credwarp.files.memory import memory_available
+from credwarp.files.pairs import read_pair, write_pair
 from credwarp.files.runs import RunFolder, provenance_of
 from credwarp.files.transforms import read_transform
 from credwarp.files.write import write_volume
 from credwarp.files.x5 import read_x5, write_x5
 
 __all__ = [
+    "PAIR",
     "Description",
+    "FolderKeeper",
     "RunFolder",
     "Transform",
     "describe",
     "memory_available",
+    "open_run",
     "provenance_of",
     "read",
     "read_fsl",
     "read_itk",
     "read_labels",
     "read_mask",
+    "read_pair",
     "read_transform",
     "read_x5",
     "refuse_unwritable",
@@ -31,6 +37,7 @@ __all__ = [
     "write_bytes",
     "write_fsl",
     "write_itk",
+    "write_pair",
     "write_text",
     "write_volume",
     "write_x5",

@@ -37,6 +37,9 @@ class BoundPrior(Protocol):
     def fit(self, energy: PerChain, hyper: Hyper) -> Hyper:
         """The most probable hyperparameters given χ²."""
 
+    def expected_energy(self, hyper: Hyper) -> PerChain:
+        """A typical χ² of the prior's draws."""
+
     def strength(self, energy: PerChain, hyper: Hyper) -> PerChain:
         """λ in ∇ log p(w) = −λ ∇χ²/2."""
 

@@ -63,6 +63,10 @@ class UnknownStrength:
         top = max(self.energy.freedom / 2 + self.shape - 1, 1e-12)
         return {"log_strength": math.log(top) - torch.log(0.5 * energy + self.rate)}
 
+    def expected_energy(self, hyper: Hyper) -> PerChain:
+        """ν/λ."""
+        return self.energy.freedom * torch.exp(-hyper["log_strength"])
+
     def strength(self, energy: PerChain, hyper: Hyper) -> PerChain:
         """λ in ∇ log p(w) = −λ ∇χ²/2."""
         return torch.exp(hyper["log_strength"])

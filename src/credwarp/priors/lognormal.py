@@ -67,12 +67,16 @@ class UnknownEnergy:
 
     def fit(self, energy: PerChain, hyper: Hyper) -> Hyper:
         """The most probable μ and σ given χ²: coordinate-wise Newton steps, both concave."""
-        log_energy = torch.log(energy)
+        log_energy = torch.log(energy.clamp(min=torch.finfo(torch.float64).tiny))
         location, log_scale = hyper["location"], hyper["log_scale"]
         for _ in range(50):
             location = self._fit_location(log_energy, location, log_scale)
             log_scale = self._fit_log_scale((log_energy - location) ** 2, log_scale)
         return {"location": location, "log_scale": log_scale}
+
+    def expected_energy(self, hyper: Hyper) -> PerChain:
+        """exp(μ)."""
+        return torch.exp(hyper["location"])
 
     def strength(self, energy: PerChain, hyper: Hyper) -> PerChain:
         """λ in ∇ log p(w) = −λ ∇χ²/2, never below zero."""

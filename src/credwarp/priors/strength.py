@@ -33,6 +33,10 @@ class FixedStrength:
         """Nothing to fit."""
         return hyper
 
+    def expected_energy(self, hyper: Hyper) -> PerChain:
+        """ν/λ."""
+        return self.energy.freedom * torch.exp(-hyper["log_strength"])
+
     def strength(self, energy: PerChain, hyper: Hyper) -> PerChain:
         """λ in ∇ log p(w) = −λ ∇χ²/2."""
         return torch.exp(hyper["log_strength"])

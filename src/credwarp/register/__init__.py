@@ -1,5 +1,26 @@
 """A pair and a plan in, a posterior over warps out; no files, no printing."""
 
-from credwarp.register.run import Drawn, Held, Run, Side
+from credwarp.register.diagnose import Diagnosis, diagnose
+from credwarp.register.draws import Drawn, Held
+from credwarp.register.registration import refuse_contradictions, register, reopen
+from credwarp.register.run import Run, Side
+from credwarp.register.stages import Keeper, Kept, Memory, Progress, Series, Watch, unwatched
 
-__all__ = ["Drawn", "Held", "Run", "Side"]
+__all__ = [
+    "Diagnosis",
+    "Drawn",
+    "Held",
+    "Keeper",
+    "Kept",
+    "Memory",
+    "Progress",
+    "Run",
+    "Series",
+    "Side",
+    "Watch",
+    "diagnose",
+    "refuse_contradictions",
+    "register",
+    "reopen",
+    "unwatched",
+]

@@ -8,15 +8,13 @@ import torch
 from credwarp.plan import Plan
 from credwarp.posterior import Posterior
 from credwarp.register.target import VelocityTarget
-from credwarp.samplers import Lbfgs
+from credwarp.samplers import Optimiser, Randomness
 from credwarp.shapes import Parameters
 from credwarp.space import Grid, Pair, Volume, coarsened, resample
 from credwarp.transforms import DenseSvf
 
 log = logging.getLogger("credwarp")
-LEVELS = (4, 2, 1)
 SMALLEST_SIDE = 8
-ROUNDS = 3
 NOISE_ITERATIONS = 8
 
 
@@ -30,25 +28,39 @@ class Optimised:
     gradients: int
 
 
-def optimise(pair: Pair, plan: Plan, optimiser: Lbfgs) -> Optimised:
-    """From no deformation, over the levels that leave enough voxels, to the plan's own resolution."""
+def optimise(pair: Pair, plan: Plan, start: int = 0) -> Optimised:
+    """Over the levels that leave enough voxels, to the plan's own resolution.
+
+    From no deformation where `start` is 0, from a draw of the prior (another one for each number) elsewhere.
+    """
     found: Optimised | None = None
     spent = 0
-    for factor in LEVELS:
+    for factor in plan.optimisation.levels:
         if factor > 1 and min(pair.grid.shape) < SMALLEST_SIDE * factor:
             continue
         target = _target(pair, plan, factor)
-        start = target.posterior.zeros(1) if found is None else carried(found, target.posterior)
-        found = climb(target, start, optimiser, ROUNDS)
+        first = beginning(target, plan.seed, start) if found is None else carried(found, target.posterior)
+        found = climb(target, first, plan.optimiser, plan.optimisation.rounds)
         spent += found.gradients
         log.info(
-            "level 1/%d: log-density %.1f after %d gradients", factor, found.log_density, found.gradients
-        )
+            "start %d, level 1/%d: log-density %.1f after %d gradients",
+            start, factor, found.log_density, found.gradients,
+        )  # fmt: skip
     assert found is not None
     return replace(found, gradients=spent)
 
 
-def climb(target: VelocityTarget, start: Parameters, optimiser: Lbfgs, rounds: int) -> Optimised:
+def beginning(target: VelocityTarget, seed: int, start: int) -> Parameters:
+    """No velocity, or a draw from the prior."""
+    if start == 0:
+        return target.posterior.zeros(1)
+    still = target.posterior.zeros(1)
+    noise, _ = Randomness.seeded(seed, start + 1, still.device).normals(target.dimension, still)
+    sd = target.prior.eigenvalues.rsqrt().nan_to_num(posinf=0.0)
+    return target.parameters(noise[start:] * sd.to(noise.dtype))
+
+
+def climb(target: VelocityTarget, start: Parameters, optimiser: Optimiser, rounds: int) -> Optimised:
     """Optimise, refit the noise, again: `rounds` times, from `start`."""
     target = replace(target, posterior=target.posterior.tuned(start)).fitted(target.position(start), 15)
     position, gradients = target.position(start), 0

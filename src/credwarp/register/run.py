@@ -1,16 +1,17 @@
 """What a registration leaves: the pair, the plan, and draws from the posterior over warps."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from credwarp.errors import InputError
 from credwarp.fields import to_millimetres
 from credwarp.plan import Plan
+from credwarp.posterior import Hypers
+from credwarp.register.draws import Drawn
+from credwarp.register.stages import Series
 from credwarp.shapes import Fields, Parameters
 from credwarp.space import Affine, Pair, Warp
 from credwarp.transforms import Svf
@@ -18,51 +19,21 @@ from credwarp.transforms import Svf
 Side: TypeAlias = Literal["fixed", "moving"]
 
 
-@runtime_checkable
-class Drawn(Protocol):
-    """Draws of velocity parameters, wherever they are kept."""
-
-    @property
-    def chains(self) -> int:
-        """How many chains."""
-
-    @property
-    def draws(self) -> int:
-        """How many draws of each chain."""
-
-    def parameters(self, chain: int, draw: int) -> Parameters:
-        """One of them: 1 × 3 × i × j × k, float32."""
-
-
-@dataclass(frozen=True, eq=False)
-class Held:
-    """Draws in memory."""
-
-    values: Float[Tensor, "chains draws 3 i j k"]
-
-    @property
-    def chains(self) -> int:
-        """How many chains."""
-        return self.values.shape[0]
-
-    @property
-    def draws(self) -> int:
-        """How many draws of each chain."""
-        return self.values.shape[1]
-
-    def parameters(self, chain: int, draw: int) -> Parameters:
-        """One of them."""
-        return self.values[chain, draw][None].to(torch.float32)
-
-
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A pair, the plan it was registered by, and draws of the parameters of `transform`."""
+    """A pair, the plan it was registered by, and draws of the parameters of `transform`.
+
+    `hyper` are the hyperparameters that the draws were made with, `series` what was tracked of each draw
+    (chains × draws × …), `facts` what each stage has to say.
+    """
 
     pair: Pair
     plan: Plan
     transform: Svf
     draws: Drawn
+    hyper: Hypers = field(default_factory=lambda: Hypers({}, {}))
+    series: Series = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def total(self) -> int:

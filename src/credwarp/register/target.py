@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 import torch
 
 from credwarp.posterior import Hypers, Posterior
-from credwarp.register.curvature import Spectrum, VoxelBlocks, diagonal_metric
-from credwarp.samplers.precondition import Diagonal
+from credwarp.register.curvature import Spectrum, VoxelBlocks, block_metric, diagonal_metric
+from credwarp.samplers.precondition import Block, Diagonal
 from credwarp.samplers.target import Evaluation
 from credwarp.shapes import Parameters, Positions
 from credwarp.spectral import dct, idct
@@ -35,22 +35,22 @@ class VelocityTarget:
 
     def evaluate(self, position: Positions) -> Evaluation:
         """The log-density and its gradient."""
-        terms, slope = self.posterior.gradient(self.parameters(position), self._hyper(len(position)))
+        terms, slope = self.posterior.gradient(self.parameters(position), self.hyper.shared(len(position)))
         return Evaluation(terms.log_density, dct(slope).flatten(1))
 
     @property
     def prior(self) -> Spectrum:
-        """Q at the first chain's strength."""
+        """Q at the strength of the first chain where χ² is what the prior expects."""
         energy = self.posterior.prior.energy
-        flat = torch.zeros((1,), dtype=torch.float64)
-        strength = self.posterior.prior.strength(flat + 1, self.hyper.prior)[0]
+        bound = self.posterior.prior
+        strength = bound.strength(bound.expected_energy(self.hyper.prior), self.hyper.prior)[0]
         return Spectrum((strength * energy.eigenvalues()).flatten())
 
     def curvature(self, position: Positions) -> VoxelBlocks:
         """H: the voxels' Gauss–Newton blocks gathered at the parameters, averaged over the positions."""
         with torch.no_grad():
             likelihood, svf = self.posterior.likelihood, self.posterior.transform
-            hyper = self._hyper(1).likelihood
+            hyper = self.hyper.shared(1).likelihood
             total = [
                 svf.gathered(likelihood.information(svf.displacement(self.parameters(one[None])), hyper))[0]
                 for one in position
@@ -61,11 +61,14 @@ class VelocityTarget:
         """(Q + c)⁻¹."""
         return diagonal_metric(self.prior, curvature)
 
+    def block(self, curvature: VoxelBlocks, size: int) -> Block:
+        """(Q + H)⁻¹ on about `size` of the lowest frequencies, the same share of each axis's."""
+        shape = self.posterior.transform.parameters.shape
+        share = min(1.0, (size / self.dimension)) ** (1 / 3)
+        x, y, z = (max(1, round(share * n)) for n in shape)
+        return block_metric(self.prior, curvature, (x, y, z))
+
     def fitted(self, position: Positions, iterations: int) -> "VelocityTarget":
         """With the hyperparameters most probable at these positions."""
         w = self.parameters(position)
-        return replace(self, hyper=self.posterior.fit(w, self._hyper(len(position)), iterations))
-
-    def _hyper(self, chains: int) -> Hypers:
-        held = self.hyper.prior[next(iter(self.hyper.prior))].shape[0]
-        return self.hyper if held == chains else self.hyper.chain(0).repeated(chains)
+        return replace(self, hyper=self.posterior.fit(w, self.hyper.shared(len(position)), iterations))

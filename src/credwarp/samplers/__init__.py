@@ -12,13 +12,16 @@ from credwarp.samplers.hmc import Hmc
 from credwarp.samplers.hyper import (
     Decay,
     Evidence,
+    Fixed,
     Observed,
+    Saem,
     StochasticAverage,
     Strength,
     effective_dimension,
 )
 from credwarp.samplers.lbfgs import Lbfgs
 from credwarp.samplers.map import Ascent, Optimum, distinct, maximise_all, root_mean_square
+from credwarp.samplers.metrics import Build, Full, LowBlock, Rough
 from credwarp.samplers.newton import Newton
 from credwarp.samplers.precondition import Block, Diagonal, GaussNewton, Identity
 from credwarp.samplers.randomness import Randomness
@@ -29,6 +32,7 @@ from credwarp.samplers.target import (
     Adaptive,
     Curved,
     Evaluation,
+    Graded,
     Precision,
     Preconditioner,
     Reparametrised,
@@ -40,6 +44,8 @@ from credwarp.samplers.variational import DiagonalLowRank
 
 Sampler: TypeAlias = Annotated[Underdamped | Sgld | Hmc, Field(discriminator="kind")]
 Optimiser: TypeAlias = Annotated[Lbfgs | Newton, Field(discriminator="kind")]
+Hyper: TypeAlias = Annotated[Fixed | Saem | Evidence, Field(discriminator="kind")]
+Metric: TypeAlias = Annotated[LowBlock | Rough | Full, Field(discriminator="kind")]
 Variational: TypeAlias = Annotated[Structured | DiagonalLowRank, Field(discriminator="kind")]
 
 __all__ = [
@@ -48,6 +54,7 @@ __all__ = [
     "Approximation",
     "Ascent",
     "Block",
+    "Build",
     "Checked",
     "Chunk",
     "Curved",
@@ -59,11 +66,17 @@ __all__ = [
     "Evidence",
     "Fit",
     "Fitted",
+    "Fixed",
+    "Full",
     "GaussNewton",
+    "Graded",
     "Hmc",
+    "Hyper",
     "Identity",
     "Info",
     "Lbfgs",
+    "LowBlock",
+    "Metric",
     "Moments",
     "Newton",
     "Observed",
@@ -74,6 +87,8 @@ __all__ = [
     "Preconditioner",
     "Randomness",
     "Reparametrised",
+    "Rough",
+    "Saem",
     "Sampler",
     "Schedule",
     "Sgld",

@@ -26,6 +26,27 @@ class Decay:
         return 1.0 if index < self.free else (index - self.free + 1) ** -self.exponent
 
 
+@dataclass(frozen=True)
+class Fixed:
+    """The default: the mixture and α are fitted at an optimum, the strength is the prior's, then all stay."""
+
+    kind: Literal["fixed"] = "fixed"
+
+
+@dataclass(frozen=True)
+class Saem:
+    """The paper's: they follow a decaying average of statistics of the draws (eq. SAEM), then stay."""
+
+    kind: Literal["saem"] = "saem"
+    free: Annotated[int, Ge(0)] = 20
+    exponent: Annotated[float, Gt(0.5), Le(1)] = 0.8
+
+    @property
+    def decay(self) -> Decay:
+        """The steps of the average."""
+        return Decay(self.free, self.exponent)
+
+
 @dataclass(frozen=True, eq=False)
 class StochasticAverage:
     """E[s(w)] of sufficient statistics along a chain: s̄ ← s̄ + γ_k (s(w_k) − s̄)."""

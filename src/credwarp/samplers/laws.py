@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from credwarp.samplers.precondition import Diagonal
+from credwarp.samplers.precondition import Block, Diagonal
 from credwarp.samplers.target import Evaluation, Precision, Preconditioner, by_fours, dots
 from credwarp.shapes import Noises, Positions, Vector
 
@@ -84,6 +84,13 @@ class Gaussian:
         """The inverse of the diagonal of Q + H."""
         identity = torch.eye(self.dimension, dtype=self.mean.dtype, device=self.mean.device)
         return Diagonal(1 / (self.prior.product(identity) + curvature.product(identity)).diagonal())
+
+    def block(self, curvature: Dense, size: int) -> Block:
+        """Exact on the first `size` coordinates."""
+        identity = torch.eye(self.dimension, dtype=self.mean.dtype, device=self.mean.device)
+        whole = self.prior.product(identity) + curvature.product(identity)
+        index = torch.arange(min(size, self.dimension), device=self.mean.device)
+        return Block.of(index, whole[index][:, index], 1 / whole.diagonal())
 
 
 def sgld_covariance(precision: Matrix, preconditioner: Preconditioner, step_size: float) -> Matrix:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -90,8 +90,16 @@ class Curved(Target, Protocol):
     def curvature(self, position: Positions) -> Precision:
         """H, averaged over the positions given."""
 
-    def rough(self, curvature: Precision) -> Preconditioner:
-        """A cheap stand-in for (Q + H)⁻¹, such as (Q + c)⁻¹: speeds up solving, decides nothing."""
+    def rough(self, curvature: Any) -> Preconditioner:
+        """A cheap stand-in for (Q + H)⁻¹, such as (Q + c)⁻¹, H a curvature of this target's own."""
+
+
+@runtime_checkable
+class Graded(Curved, Protocol):
+    """A target that knows which of its coordinates are slow."""
+
+    def block(self, curvature: Any, size: int) -> Preconditioner:
+        """(Q + H)⁻¹ exactly on about `size` of the slowest coordinates, `rough` on the others."""
 
 
 @runtime_checkable

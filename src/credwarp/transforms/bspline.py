@@ -39,6 +39,7 @@ class BsplineSvf:
             upsampling=regular([interpolation.cubic(n, f) for n, _, f in axes]),
             shares=tuple(interpolation.cubic_bspline(n, d, 1) for n, d, _ in axes),
             squarings=BEFORE_TUNING if self.squarings == "auto" else self.squarings,
+            tunable=self.squarings == "auto",
         )
 
 

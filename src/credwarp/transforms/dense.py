@@ -35,4 +35,5 @@ class DenseSvf:
             upsampling=regular(upsampling),
             shares=tuple(interpolation.nearest(n, f) for n, f in zip(grid.shape, factors, strict=True)),
             squarings=BEFORE_TUNING if self.squarings == "auto" else self.squarings,
+            tunable=self.squarings == "auto",
         )

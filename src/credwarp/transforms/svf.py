@@ -21,6 +21,7 @@ class Svf:
     Parameters and displacements are in voxels of `grid`. `expansion` takes parameters to the integration grid
     (nothing: they are its velocity), `upsampling` takes the integration grid to the data's (nothing: they are
     the same); each is a matrix per axis. An integration voxel is `factors` data voxels long.
+    Only where it is `tunable` do velocities decide how many squarings there are.
     `shares` divide each data voxel among the parameters near it, without a negative share.
     """
 
@@ -30,6 +31,7 @@ class Svf:
     expansion: tuple[Tensor, ...]
     upsampling: tuple[Tensor, ...]
     squarings: int
+    tunable: bool
     shares: tuple[Tensor, ...]
 
     def velocity(self, w: Parameters) -> Fields:
@@ -51,6 +53,8 @@ class Svf:
 
     def tuned(self, w: Parameters) -> "Svf":
         """With the fewest squarings that leave ≤ 0.02 voxel of error on these parameters."""
+        if not self.tunable:
+            return self
         tolerance = TOLERANCE / max(self.factors)
         return replace(self, squarings=fields.squarings_needed(self.velocity(w), tolerance))
 
