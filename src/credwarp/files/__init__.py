@@ -7,10 +7,14 @@ from credwarp.files.images import read, read_labels, read_mask
 from credwarp.files.itk_files import read_itk, write_itk
 from credwarp.files.keeping import PAIR, FolderKeeper, open_run
 from credwarp.files.links import Transform
+from credwarp.files.markups import Ellipsoids, NamedPoints
 from credwarp.files.memory import memory_available
 from credwarp.files.pairs import read_pair, write_pair
+from credwarp.files.points import read_points, write_points
 from credwarp.files.runs import RunFolder, provenance_of
+from credwarp.files.tables import write_table
 from credwarp.files.transforms import read_transform
+from credwarp.files.vectors import read_components, write_components
 from credwarp.files.write import write_volume
 from credwarp.files.x5 import read_x5, write_x5
 
@@ -18,6 +22,8 @@ __all__ = [
     "PAIR",
     "Description",
     "FolderKeeper",
+    "Ellipsoids",
+    "NamedPoints",
     "RunFolder",
     "Transform",
     "describe",
@@ -25,19 +31,24 @@ __all__ = [
     "open_run",
     "provenance_of",
     "read",
+    "read_components",
     "read_fsl",
     "read_itk",
     "read_labels",
     "read_mask",
     "read_pair",
+    "read_points",
     "read_transform",
     "read_x5",
     "refuse_unwritable",
     "replacing",
     "write_bytes",
+    "write_components",
     "write_fsl",
     "write_itk",
     "write_pair",
+    "write_points",
+    "write_table",
     "write_text",
     "write_volume",
     "write_x5",

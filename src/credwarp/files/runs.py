@@ -26,7 +26,7 @@ class RunFolder:
     def create(cls, path: Path) -> "RunFolder":
         """Make the folder and those inside it; a file in the way is named."""
         run = cls(path)
-        for folder in (path, run.transforms, run.maps):
+        for folder in (path, run.transforms, run.maps, run.labels):
             try:
                 folder.mkdir(parents=True, exist_ok=True)
             except OSError as error:
@@ -44,6 +44,15 @@ class RunFolder:
     def maps(self) -> Path:
         """Where images are."""
         return self.path / "maps"
+
+    @property
+    def labels(self) -> Path:
+        """Where labels, their probabilities and their table are."""
+        return self.path / "labels"
+
+    def map(self, name: str) -> Path:
+        """One of the maps, such as `radius95`."""
+        return self.maps / f"{name}.nii.gz"
 
     @property
     def to_fixed(self) -> Path:

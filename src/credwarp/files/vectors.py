@@ -26,6 +26,28 @@ def write_nifti_vectors(values: np.ndarray, grid: Grid, intent: int, path: Path)
         image.to_filename(new)
 
 
+def write_components(values: np.ndarray, grid: Grid, said: str, path: Path) -> None:
+    """Several numbers per voxel, component first here and last in the file: (x, y, z, 1, components).
+
+    Vectors stay along R, A, S: a displacement field that ITK shall apply is for `write_itk`.
+    """
+    image = nifti_image(np.moveaxis(values, 0, -1)[:, :, :, None].astype(np.float32), grid)
+    image.header.set_intent(VECTOR, allow_unknown=True)
+    image.header["descrip"] = said
+    with replacing(path, 0 if path.name.endswith("gz") else values.nbytes) as new:
+        image.to_filename(new)
+
+
+def read_components(path: Path) -> tuple[np.ndarray, Grid]:
+    """What `write_components` wrote, component first."""
+    with explained(path, "map of vectors"), opened(path) as image:
+        shape = tuple(int(n) for n in image.shape)
+        if len(shape) != 5 or shape[3] != 1:
+            raise InputError(f"{path} has no components per voxel; give a map such as displacement_mean.")
+        grid, _, _ = geometry(path, image.header, spatial_shape(path, shape[:3]))
+        return np.moveaxis(numbers(path, image)[:, :, :, 0], -1, 0), grid
+
+
 def read_nifti_vectors(path: Path) -> tuple[np.ndarray, Grid, int]:
     """Three numbers per voxel, component last, in four or five axes; where they are; and their code."""
     with explained(path, "field of vectors"), opened(path) as image:

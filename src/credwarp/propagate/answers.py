@@ -1,0 +1,77 @@
+"""What all draws of a run say of a user's labels, points and dose."""
+
+from credwarp.errors import InputError
+from credwarp.propagate.images import overlaps
+from credwarp.register import Run, Side
+from credwarp.shapes import Labels, Points
+from credwarp.space import Volume, resample_labels
+from credwarp.summaries import (
+    DoseBands,
+    DoseVolumes,
+    LabelVotes,
+    PointClouds,
+    PointMoments,
+    Probabilities,
+    folded,
+)
+
+NAMED = 3
+
+
+def labels(run: Run, moving: Volume, fixed: Volume | None = None) -> Probabilities:
+    """The moving image's labels on the run's grid; agreement with `fixed` or with the run's own, if any."""
+    other = run.pair.fixed_labels if fixed is None else resample_labels(fixed, run.pair.grid).data
+    _refuse_elsewhere(run, moving, "labels")
+    fold = LabelVotes.of(moving, run.pair.grid, run.pair.initial, other)
+    found: Probabilities = folded(run.displacements(), {"labels": fold})["labels"]
+    return found
+
+
+def selected(volume: Volume, wanted: tuple[int, ...]) -> Volume:
+    """Some of the labels, the others made background; all without any wanted."""
+    missing = [label for label in wanted if label not in volume.labels]
+    if missing:
+        have = ", ".join(str(label) for label in volume.labels) or "none"
+        raise InputError(
+            f"{volume.name} has no label {missing[0]}; its labels are {have}: choose from these."
+        )
+    if not wanted:
+        return volume
+    data = volume.data.clone()
+    for label in set(volume.labels) - set(wanted):
+        data[volume.data == label] = 0
+    return volume.with_data(data)
+
+
+def points(run: Run, places: Points, side: Side, names: tuple[str, ...]) -> PointClouds:
+    """Points of `side` (RAS+ mm) on the other side; refused where the warp says nothing of them."""
+    pair = run.pair
+    seen = places if side == "fixed" else pair.initial.inverse()(places)
+    outside = [index for index, inside in enumerate(pair.grid.contains(seen)) if not inside]
+    if outside:
+        which = ", ".join(names[index] for index in outside[:NAMED]) + (" …" if len(outside) > NAMED else "")
+        raise InputError(
+            f"{len(outside)} of {len(places)} points lie outside the field of view of the registration "
+            f"({which}); check that they are points of {side}, and whether RAS or LPS, or leave them out."
+        )
+    fold = PointMoments(places, side, pair.grid, pair.initial)
+    found: PointClouds = folded(run.displacements(), {"points": fold})["points"]
+    return found
+
+
+def dose(run: Run, given: Volume, structures: Volume, wanted: tuple[int, ...] = ()) -> DoseBands:
+    """A dose planned on the moving image, on the run's grid, and what structures of the fixed one receive."""
+    _refuse_elsewhere(run, given, "dose")
+    drawn = selected(structures, wanted)
+    regions: Labels = resample_labels(drawn, run.pair.grid).data
+    fold = DoseVolumes.of(given, run.pair.grid, run.pair.initial, regions, wanted or drawn.labels)
+    found: DoseBands = folded(run.displacements(), {"dose": fold})["dose"]
+    return found
+
+
+def _refuse_elsewhere(run: Run, volume: Volume, what: str) -> None:
+    if not overlaps(volume, run.pair.grid, run.pair.initial):
+        raise InputError(
+            f"{volume.name} lies outside the moving image, whose space its {what} must be in; "
+            "check that it is not of the fixed one."
+        )
