@@ -1,4 +1,4 @@
-"""Chromium without a screen, driven through chromedriver's HTTP interface with nothing but the standard library."""
+"""Chromium without a screen, driven through chromedriver by HTTP, with the standard library alone."""
 
 import base64
 import json

@@ -11,6 +11,7 @@ from credwarp.report.findings import (
     Structures,
     Tracked,
 )
+from credwarp.report.gather import gather
 from credwarp.report.page import first_screen, render
 from credwarp.report.planes import before_and_after
 from credwarp.report.verdict import Verdict, verdict
@@ -28,6 +29,7 @@ __all__ = [
     "Verdict",
     "before_and_after",
     "first_screen",
+    "gather",
     "render",
     "verdict",
 ]

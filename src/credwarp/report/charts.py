@@ -45,13 +45,14 @@ class Frame:
     def drawn(self, marks: str, says: str) -> Markup:
         """The whole picture; `says` is what a reader hears."""
         return Markup(
-            f'<svg class="chart" viewBox="0 0 {self.width} {self.height}" role="img" aria-label="{escape(says)}">'
+            f'<svg class="chart" viewBox="0 0 {self.width} {self.height}" role="img" '
+            f'aria-label="{escape(says)}">'
             f"{self._grid()}{marks}{self._labels()}</svg>"
         )
 
     def _grid(self) -> str:
         rows = "".join(
-            f'<line class="grid" x1="{LEFT}" x2="{self.width - RIGHT}" y1="{self.up(t):.1f}" y2="{self.up(t):.1f}"/>'
+            f'<path class="grid" d="M{LEFT} {self.up(t):.1f}H{self.width - RIGHT}"/>'
             f'<text class="tick" x="{LEFT - 7}" y="{self.up(t) + 4:.1f}" text-anchor="end">{number(t)}</text>'
             for t in ticks(*self.y, 4)
         )
@@ -60,13 +61,14 @@ class Frame:
             f'text-anchor="middle">{number(t)}</text>'
             for t in ticks(*self.x, 5)
         )
-        floor = self.height - BOTTOM
-        return f'{rows}{columns}<line class="axis" x1="{LEFT}" x2="{self.width - RIGHT}" y1="{floor}" y2="{floor}"/>'
+        axis = f'<path class="axis" d="M{LEFT} {self.height - BOTTOM}H{self.width - RIGHT}"/>'
+        return rows + columns + axis
 
     def _labels(self) -> str:
         middle = (TOP + self.height - BOTTOM) / 2
         return (
-            f'<text class="name" x="{(LEFT + self.width - RIGHT) / 2}" y="{self.height - 6}" text-anchor="middle">'
+            f'<text class="name" x="{(LEFT + self.width - RIGHT) / 2}" y="{self.height - 6}" '
+            f'text-anchor="middle">'
             f"{escape(self.x_label)}</text>"
             f'<text class="name" transform="translate(12 {middle}) rotate(-90)" text-anchor="middle">'
             f"{escape(self.y_label)}</text>"

@@ -15,7 +15,7 @@ SHOWN = 4
 ROWS = 8
 MOST_POINTS = 400
 MOST_LAGS = 200
-LOW, WIDE, NARROW = 190, 520, 330
+LOW, WIDE, NARROW = 185, 460, 300
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def convergence(tracked: Tracked) -> Convergence:
 
 
 def autocorrelation(series: Float[np.ndarray, "chains draws"], lags: int) -> Float[np.ndarray, " lags"]:
-    """The correlation of a draw with the one so many later, averaged over chains; deviations are from the common mean."""
+    """The correlation of a draw with the one so many later, averaged over chains, round their common mean."""
     away = series - series.mean()
     draws = series.shape[1]
     spectrum = np.abs(np.fft.rfft(away, n=2 * draws, axis=1)) ** 2

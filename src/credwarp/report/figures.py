@@ -5,85 +5,90 @@ import io
 from collections.abc import Sequence
 
 import numpy as np
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
-from credwarp.report.layers import Layer, Layers
+from credwarp.report.layers import FADED, Layer, Layers
 
 PLANES = ((0, 1), (0, 2), (1, 2))
 ENDS = (("R", "L"), ("A", "P"), ("S", "I"))
-BACKGROUND = "#0b0e12"
-INK = "#c9d1d9"
+OPACITY = 0.7
+WIDTH_INCHES = 7.6
+BAR = 0.055
+INK = "#d3dae1"
 
 
-def still(found: Layers, columns: Sequence[tuple[str, str]], dpi: int = 110) -> str:
-    """A PNG as a data address: per column an image and a map over it (or none), a row per plane."""
-    shape, spacing = found.view.grid.shape, found.view.grid.spacing
-    extent = [n * h for n, h in zip(shape, spacing, strict=True)]
-    widest = max(extent[0], extent[1])
-    heights = [extent[up] for _, up in PLANES]
-    width = 2.6 * len(columns)
-    figure = Figure(figsize=(width, 2.5 * sum(heights) / widest + 0.9), facecolor=BACKGROUND)
-    grid = figure.add_gridspec(
-        3,
-        len(columns),
-        height_ratios=heights,
-        hspace=0.03,
-        wspace=0.03,
-        left=0.005,
-        right=0.995,
-        top=0.93,
-        bottom=0.1,
+def still(found: Layers, rows: Sequence[tuple[str, str]], dpi: int = 120) -> str:
+    """A PNG as a data address: per row an image and a map over it (or none), in three planes."""
+    grid = found.view.grid
+    x, y, z = (n * h for n, h in zip(grid.shape, grid.spacing, strict=True))
+    total = (2 * x + y) * (1 + BAR)
+    inches = WIDTH_INCHES * max(y, z) / total
+    figure = Figure(figsize=(WIDTH_INCHES, (inches + 0.06) * len(rows)), facecolor="black")
+    spec = figure.add_gridspec(
+        len(rows),
+        4,
+        width_ratios=(x, x, y, BAR * total),
+        left=0,
+        right=1,
+        bottom=0,
+        top=1,
+        wspace=0,
+        hspace=0.02,
     )
-    for place, (image, overlay) in enumerate(columns):
-        over = found.each[overlay] if overlay else None
-        for row, axes in enumerate(PLANES):
-            panel = figure.add_subplot(grid[row, place])
-            drawn = _show(panel, found, found.each[image], over, axes)
-            if row == 0:
-                panel.set_title(over.title if over else found.each[image].title, color=INK, fontsize=9)
+    for row, (image, name) in enumerate(rows):
+        over = found.each[name] if name else None
+        for column, axes in enumerate(PLANES):
+            panel = figure.add_subplot(spec[row, column])
+            _show(panel, found, (found.each[image], over), axes)
+        title = over.title if over is not None else found.each[image].title
+        figure.text(
+            0.008, 1 - (row + 0.03) / len(rows), title, color=INK, fontsize=8, va="top", weight="bold"
+        )
         if over is not None:
-            _bar(figure, drawn, panel, over)
-    return _address(figure, dpi)
+            _bar(figure, figure.add_subplot(spec[row, 3]), over)
+    out = io.BytesIO()
+    figure.savefig(out, format="png", dpi=dpi, metadata={"Software": None})
+    return "data:image/png;base64," + base64.b64encode(out.getvalue()).decode("ascii")
 
 
-def _show(panel: object, found: Layers, image: Layer, over: Layer | None, axes: tuple[int, int]) -> object:
+def _show(panel: Axes, found: Layers, shown: tuple[Layer, Layer | None], axes: tuple[int, int]) -> None:
     """One plane through the middle, the patient's right on the left."""
-    spacing = found.view.grid.spacing
     across, up = axes
-    ratio = spacing[up] / spacing[across]
-    options = {"origin": "lower", "aspect": ratio, "interpolation": "bilinear"}
-    panel.imshow(_slice(found, image, axes), cmap="gray", vmin=0, vmax=255, **options)  # type: ignore[attr-defined]
-    drawn = None
+    image, over = shown
+    colour = np.repeat(_slice(found, image, axes)[..., None] / 255.0, 3, axis=2)
     if over is not None:
-        values = np.ma.masked_equal(_slice(found, over, axes), 0)
-        options["interpolation"] = "nearest"
-        drawn = panel.imshow(values, cmap=over.colours, vmin=1, vmax=255, alpha=0.7, **options)  # type: ignore[attr-defined]
-    panel.set_axis_off()  # type: ignore[attr-defined]
-    for text, x in ((ENDS[across][0], 0.03), (ENDS[across][1], 0.97)):
-        panel.text(  # type: ignore[attr-defined]
-            x, 0.5, text, color=INK, fontsize=7, ha="center", va="center", transform=panel.transAxes  # type: ignore[attr-defined]
-        )  # fmt: skip
-    return drawn
+        values = _slice(found, over, axes).astype(np.float64)
+        alpha = OPACITY * _presence(over, values)[..., None]
+        colour = (1 - alpha) * colour + alpha * colormaps[over.colours]((values - 1) / 254)[..., :3]
+    ratio = found.view.grid.spacing[up] / found.view.grid.spacing[across]
+    panel.imshow(np.clip(colour, 0, 1), origin="lower", aspect=ratio, interpolation="bilinear")
+    panel.set_axis_off()
+    for text, place in ((ENDS[across][0], 0.03), (ENDS[across][1], 0.97)):
+        panel.text(place, 0.5, text, color=INK, fontsize=7, ha="center", transform=panel.transAxes)
+
+
+def _presence(over: Layer, values: np.ndarray) -> np.ndarray:
+    """How much of a map is seen: nothing outside, less where it fades."""
+    share = (values - 1) / 254
+    seen = {"low": share, "middle": np.abs(2 * share - 1), "": np.ones_like(share)}[over.fade]
+    return np.where(values > 0, np.clip(seen / FADED, 0, 1), 0)
 
 
 def _slice(found: Layers, layer: Layer, axes: tuple[int, int]) -> np.ndarray:
     normal = 3 - sum(axes)
-    return np.take(layer.voxels, found.middle[normal], axis=normal).T[:, ::-1]
+    return np.asarray(np.take(layer.voxels, found.middle[normal], axis=normal).T[:, ::-1])
 
 
-def _bar(figure: Figure, drawn: object, panel: object, over: Layer) -> None:
-    """The colour bar under a column."""
-    box = panel.get_position()  # type: ignore[attr-defined]
-    place = figure.add_axes((box.x0 + 0.12 * box.width, 0.055, 0.76 * box.width, 0.014))
-    bar = figure.colorbar(drawn, cax=place, orientation="horizontal", ticks=np.linspace(1, 255, 5))  # type: ignore[arg-type]
+def _bar(figure: Figure, panel: Axes, over: Layer) -> None:
+    """A map's colour bar, upright at the end of its row."""
+    panel.set_axis_off()
+    inset = panel.inset_axes((0.1, 0.15, 0.16, 0.66))
+    colours = ScalarMappable(Normalize(over.low, over.high), over.colours)
+    bar = figure.colorbar(colours, cax=inset, ticks=np.linspace(over.low, over.high, 5).tolist())
     bar.set_ticklabels(over.ticks)
-    bar.set_alpha(1)
-    bar.outline.set_visible(False)  # type: ignore[operator]
-    place.tick_params(colors=INK, labelsize=7, length=0)
-    place.set_xlabel(over.unit, color=INK, fontsize=7, labelpad=1)
-
-
-def _address(figure: Figure, dpi: int) -> str:
-    out = io.BytesIO()
-    figure.savefig(out, format="png", dpi=dpi, metadata={"Software": None})
-    return "data:image/png;base64," + base64.b64encode(out.getvalue()).decode("ascii")
+    inset.tick_params(colors=INK, labelsize=6, length=0, pad=2)
+    inset.set_title(over.unit, color=INK, fontsize=7, pad=3, loc="left")

@@ -32,7 +32,7 @@ class LabelRow:
 
 @dataclass(frozen=True, eq=False)
 class Structures:
-    """What the posterior says of labels: the most probable one of each voxel, how probable, and each one's row."""
+    """Labels: a row for each, the most probable one of every voxel, and how probable that one is."""
 
     rows: tuple[LabelRow, ...]
     most_probable: Labels | None = None
@@ -79,7 +79,7 @@ class Calibration:
 
 @dataclass(frozen=True, eq=False)
 class Maps:
-    """Summaries per voxel: length of the mean displacement and 95 % radius in mm, Jacobian, fold probability."""
+    """Per voxel: length of the mean displacement and 95 % radius in mm, mean Jacobian, fold probability."""
 
     displacement: Image | None = None
     radius95: Image | None = None

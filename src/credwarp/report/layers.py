@@ -16,6 +16,8 @@ MOST_BYTES = 12_000_000
 MOST_VOXELS = 128**3
 MOST_WARPS = 10
 LEAST_MM = 0.1
+# The share of a map's range over which it fades in, where it does.
+FADED = 0.2
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,25 +7,29 @@ from typing import Any
 
 REFERENCES = {
     "grzech": "D. Grzech, M. F. Azampour, H. Qiu, B. Glocker, B. Kainz and L. Le Folgoc. Uncertainty "
-    "quantification in non-rigid image registration via stochastic gradient Markov chain Monte Carlo. Machine "
-    "Learning for Biomedical Imaging, 2021:016, 1–25, 2021.",
-    "arsigny": "V. Arsigny, O. Commowick, X. Pennec and N. Ayache. A log-Euclidean framework for statistics on "
-    "diffeomorphisms. MICCAI 2006, LNCS 4190, 924–931.",
-    "rueckert": "D. Rueckert, L. I. Sonoda, C. Hayes, D. L. G. Hill, M. O. Leach and D. J. Hawkes. Nonrigid "
-    "registration using free-form deformations. IEEE Transactions on Medical Imaging 18(8), 712–721, 1999.",
+    "quantification in non-rigid image registration via stochastic gradient Markov chain "
+    "Monte Carlo. Machine Learning for Biomedical Imaging, 2021:016, 1–25, 2021.",
+    "arsigny": "V. Arsigny, O. Commowick, X. Pennec and N. Ayache. A log-Euclidean framework for "
+    "statistics on diffeomorphisms. MICCAI 2006, LNCS 4190, 924–931.",
+    "rueckert": "D. Rueckert, L. I. Sonoda, C. Hayes, D. L. G. Hill, M. O. Leach and D. J. Hawkes. "
+    "Nonrigid registration using free-form deformations. IEEE Transactions on Medical Imaging"
+    " 18(8), 712–721, 1999.",
     "simpson": "I. J. A. Simpson, J. A. Schnabel, A. R. Groves, J. L. R. Andersson and M. W. Woolrich. "
-    "Probabilistic inference of regularisation in non-rigid registration. NeuroImage 59(3), 2438–2451, 2012.",
-    "heinrich": "M. P. Heinrich, M. Jenkinson, B. W. Papież, M. Brady and J. A. Schnabel. Towards realtime "
-    "multimodal fusion for image-guided interventions using self-similarities. MICCAI 2013, LNCS 8149, 187–194.",
-    "leimkuhler": "B. Leimkuhler and C. Matthews. Rational construction of stochastic numerical methods for "
-    "molecular sampling. Applied Mathematics Research eXpress 2013(1), 34–56, 2013.",
+    "Probabilistic inference of regularisation in non-rigid registration. NeuroImage 59(3), "
+    "2438–2451, 2012.",
+    "heinrich": "M. P. Heinrich, M. Jenkinson, B. W. Papież, M. Brady and J. A. Schnabel. Towards "
+    "realtime multimodal fusion for image-guided interventions using self-similarities. "
+    "MICCAI 2013, LNCS 8149, 187–194.",
+    "leimkuhler": "B. Leimkuhler and C. Matthews. Rational construction of stochastic numerical methods for"
+    " molecular sampling. Applied Mathematics Research eXpress 2013(1), 34–56, 2013.",
     "welling": "M. Welling and Y. W. Teh. Bayesian learning via stochastic gradient Langevin dynamics. "
     "ICML 2011, 681–688.",
-    "dalca": "A. V. Dalca, G. Balakrishnan, J. Guttag and M. R. Sabuncu. Unsupervised learning of probabilistic "
-    "diffeomorphic registration for images and surfaces. Medical Image Analysis 57, 226–236, 2019.",
-    "vehtari": "A. Vehtari, A. Gelman, D. Simpson, B. Carpenter and P.-C. Bürkner. Rank-normalization, folding, "
-    "and localization: an improved R-hat for assessing convergence of MCMC. Bayesian Analysis 16(2), 667–718, "
-    "2021.",
+    "dalca": "A. V. Dalca, G. Balakrishnan, J. Guttag and M. R. Sabuncu. Unsupervised learning of "
+    "probabilistic diffeomorphic registration for images and surfaces. Medical Image Analysis"
+    " 57, 226–236, 2019.",
+    "vehtari": "A. Vehtari, A. Gelman, D. Simpson, B. Carpenter and P.-C. Bürkner. Rank-normalization, "
+    "folding, and localization: an improved R-hat for assessing convergence of MCMC. Bayesian"
+    " Analysis 16(2), 667–718, 2021.",
 }
 # Section and kind of the plan → what to say of it, and what to cite.
 CHOICES: dict[tuple[str, str], tuple[str, tuple[str, ...]]] = {
@@ -37,7 +41,7 @@ CHOICES: dict[tuple[str, str], tuple[str, tuple[str, ...]]] = {
         ("arsigny",),
     ),
     ("transform", "bspline"): (
-        "The deformation is the flow of a stationary velocity field of cubic B-splines, by scaling and squaring",
+        "The deformation is the flow of a stationary velocity of cubic B-splines, by scaling and squaring",
         ("rueckert", "arsigny"),
     ),
     ("likelihood", "mixture"): (

@@ -13,7 +13,7 @@ from credwarp.report.figures import still
 from credwarp.report.findings import Findings
 from credwarp.report.fit import calibration_chart, residual_charts
 from credwarp.report.headline import headline
-from credwarp.report.layers import Layers, layers, swatches
+from credwarp.report.layers import FADED, Layers, layers, swatches
 from credwarp.report.methods import methods
 from credwarp.report.tables import dice_scale, facts, label_name, landmark_rows, structure_rows
 from credwarp.report.verdict import WORDS, flags, verdict
@@ -52,7 +52,7 @@ def render(findings: Findings) -> str:
 
 
 def first_screen(findings: Findings) -> str:
-    """What a notebook shows of a run: the verdict, its figures and one still picture, as a fragment of HTML."""
+    """What a notebook shows of a run, as a fragment of HTML: verdict, figures, one still picture."""
     picture = still(layers(findings), [("fixed", ""), ("before", ""), ("after", "")], dpi=80)
     tones = (PAGE / "tones.css").read_text(encoding="utf-8").replace(":root", ".credwarp-screen")
     parts = {**_opening(findings), "picture": picture, "tones": Markup(tones)}
@@ -134,6 +134,7 @@ def _meta(findings: Findings, found: Layers) -> dict[str, Any]:
         "spacing": np.round(grid.spacing, 6).tolist(),
         "affine": np.round(grid.affine[:3], 6).tolist(),
         "middle": found.middle,
+        "faded": FADED,
         "volumes": {name: layer.described() for name, layer in found.each.items()},
         "warps": _warps(found),
         "names": [label_name(row) for row in rows],
@@ -153,18 +154,23 @@ def _meta(findings: Findings, found: Layers) -> dict[str, Any]:
 
 def _rows(findings: Findings, found: Layers) -> dict[str, Any]:
     rows = [] if findings.structures is None else findings.structures.rows
-    folded = findings.maps.fold_probability is not None and bool((findings.maps.fold_probability > 0).any())
     return {
         "structures": structure_rows(findings),
         "any_dice": any(row.dice is not None for row in rows),
         "dice_scale": dice_scale(findings),
         "landmarks": landmark_rows(findings.landmarks, found.view.grid),
         "any_known": any(one.known is not None for one in findings.landmarks),
-        "folded": folded,
-        "folding": "Some draws fold where the fold probability is not zero." if folded else "No draw folds.",
+        "folding": _folding(findings),
         "provenance": facts(findings.provenance),
         "quality": facts({key: value for key, value in findings.qc.items() if key != "warnings"}),
     }
+
+
+def _folding(findings: Findings) -> str:
+    share = findings.maps.fold_probability
+    if share is None:
+        return ""
+    return "Some draws fold; the map shows where." if bool((share > 0).any()) else "No draw folds anywhere."
 
 
 def _model(findings: Findings) -> dict[str, Any]:

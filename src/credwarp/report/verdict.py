@@ -7,10 +7,9 @@ Light: TypeAlias = Literal["green", "amber", "red"]
 
 # Flags that forbid the use of a result, then those that ask for a look; in the order in which they lead.
 RED = {
-    "not_converged": "the chains have not converged, so neither the mean nor its uncertainty can be trusted",
-    "misfit": "the images do not match: even the best warp leaves the fixed image unexplained, as if the two "
-    "were unrelated",
-    "low_overlap": "the two images hardly overlap",
+    "not_converged": "the chains have not converged",
+    "misfit": "the images do not match, as if they were unrelated",
+    "low_overlap": "the images hardly overlap",
 }
 AMBER = {
     "folds": "some plausible warps fold space",
@@ -34,9 +33,13 @@ class Verdict(NamedTuple):
 def verdict(qc: Mapping[str, Any]) -> Verdict:
     """What the flags of a quality check amount to; limits are the plan's, not decided here."""
     kinds = _kinds(qc)
-    grave = [words for kind, words in RED.items() if kind in kinds]
+    grave = [
+        words + (_mixing(qc) if kind == "not_converged" else "")
+        for kind, words in RED.items()
+        if kind in kinds
+    ]
     if grave:
-        return Verdict("red", f"Do not use this registration: {_joined(grave)}{_mixing(qc, kinds)}.")
+        return Verdict("red", f"Do not use this registration: {_joined(grave)}.")
     mild = [words for kind, words in AMBER.items() if kind in kinds]
     unknown = [kind for kind in kinds if kind not in AMBER]
     if unknown:
@@ -59,7 +62,7 @@ def flags(qc: Mapping[str, Any]) -> list[dict[str, str]]:
     """The quality check's own sentences, with the light of each."""
     return [
         {
-            "kind": str(one.get("kind", "")).replace("_", " "),
+            "kind": str(one.get("kind", "")).replace("_", " ").capitalize(),
             "sentence": str(one.get("sentence", "")),
             "light": "red" if one.get("kind") in RED else "amber",
         }
@@ -79,9 +82,9 @@ def _joined(parts: list[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])}, and {parts[-1]}"
 
 
-def _mixing(qc: Mapping[str, Any], kinds: list[str]) -> str:
-    """The figures that convergence is judged by, where that is what failed."""
-    if "not_converged" not in kinds or qc.get("rhat_max") is None or qc.get("ess_min") is None:
+def _mixing(qc: Mapping[str, Any]) -> str:
+    """The figures that convergence is judged by."""
+    if qc.get("rhat_max") is None or qc.get("ess_min") is None:
         return ""
     return f" (R-hat up to {qc['rhat_max']:.2f}, as few as {qc['ess_min']:.0f} effective draws)"
 

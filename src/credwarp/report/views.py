@@ -14,7 +14,6 @@ from credwarp.shapes import Image, Labels, Mask
 from credwarp.space import Grid, Volume, look_up, resample
 
 MARGIN_MM = 8.0
-MOST_VOXELS = 128**3
 AXES = ("LR", "PA", "IS")
 
 Bytes = UInt8[np.ndarray, "x y z"]
@@ -22,7 +21,7 @@ Bytes = UInt8[np.ndarray, "x y z"]
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """Voxels of `grid`, its axes as near to R, A, S as those of `source`; `inside` is where maps are shown."""
+    """Voxels of `grid`, the axes of `source` in the order R, A, S; `inside` is where maps are shown."""
 
     source: Grid
     grid: Grid
@@ -45,7 +44,7 @@ class View:
         """1 to 255 over the limits inside the mask, 0 outside."""
         low, high = limits
         scaled = 1 + np.clip((self._seen(data) - low) / max(high - low, 1e-12), 0, 1) * 254
-        return np.where(self.inside, _bytes(scaled), 0).astype(np.uint8)
+        return np.asarray(np.where(self.inside, _bytes(scaled), 0).astype(np.uint8))
 
     def labels(self, data: Labels, known: Sequence[int]) -> Bytes:
         """The place of each label in `known`, from 1; 0 is background."""
@@ -87,7 +86,7 @@ def _within(data: Tensor, mask: Mask) -> np.ndarray:
 
 
 def _bytes(values: np.ndarray) -> Bytes:
-    return np.clip(np.rint(values), 0, 255).astype(np.uint8)
+    return np.asarray(np.clip(np.rint(values), 0, 255).astype(np.uint8))
 
 
 def _upright(grid: Grid) -> Grid:

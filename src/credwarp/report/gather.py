@@ -1,0 +1,79 @@
+"""Findings from a run: what its pair, plan and a few of its draws tell; the rest is added by who has it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+
+from credwarp import kernels
+from credwarp.fields import jacobian_determinant, to_millimetres
+from credwarp.register import Run
+from credwarp.report.findings import Findings, Maps, Residuals
+from credwarp.report.layers import MOST_WARPS
+from credwarp.shapes import Fields, Image
+
+MOST_DRAWS = 12
+BINS = 120
+REACH = 4.0
+# The 95 % quantile of the standard normal law.
+NORMAL95 = 1.6449
+
+
+@torch.no_grad()
+def gather(run: Run, qc: Mapping[str, Any]) -> Findings:
+    """A run's findings from at most a dozen of its draws.
+
+    Maps of so few are rough: `dataclasses.replace` them by those of all draws where there are any, and add
+    provenance, names, structures, landmarks and series in the same way.
+    """
+    pair = run.pair
+    fields = torch.cat(list(run.displacements(min(MOST_DRAWS, run.total))))
+    mean = fields.mean(dim=0, keepdim=True)
+    several = len(fields) > 1
+    return Findings(
+        grid=pair.grid,
+        fixed=pair.fixed,
+        before=pair.moving,
+        after=kernels.warp(pair.moving[None], mean)[0, 0],
+        mask=pair.fixed_mask & pair.moving_mask,
+        qc=qc,
+        plan=run.plan.to_toml(),
+        plausible=tuple(kernels.warp(pair.moving[None], fields[:MOST_WARPS])[:, 0]) if several else (),
+        maps=_maps(run, fields, mean),
+        residuals=_residuals(run, mean),
+    )
+
+
+def _maps(run: Run, fields: Fields, mean: Fields) -> Maps:
+    """Of these draws."""
+    grid = run.pair.grid
+    determinants = jacobian_determinant(fields)
+    return Maps(
+        displacement=torch.linalg.vector_norm(to_millimetres(mean, grid)[0], dim=0),
+        radius95=_radius95(to_millimetres(fields - mean, grid)) if len(fields) > 1 else None,
+        jacobian=determinants.mean(dim=0),
+        fold_probability=(determinants <= 0).to(fields.dtype).mean(dim=0),
+    )
+
+
+def _radius95(away: Fields) -> Image:
+    """Of the ball that holds 95 % of a normal law with the spread of these deviations from their mean.
+
+    |x|² counts as a multiple of a chi-square with its two moments; the quantile is Wilson and Hilferty's.
+    """
+    covariance = torch.einsum("nixyz,njxyz->ijxyz", away, away) / (len(away) - 1)
+    total = covariance.diagonal(dim1=0, dim2=1).sum(dim=-1)
+    squares = covariance.square().sum(dim=(0, 1))
+    part = 2 * squares / (9 * total.square()).clamp(min=torch.finfo(total.dtype).tiny)
+    radius: Image = (total * (1 - part + NORMAL95 * part.sqrt()) ** 3).clamp(min=0).sqrt()
+    return radius
+
+
+def _residuals(run: Run, mean: Fields) -> Residuals:
+    """Of the features under the mean warp, where voxels count."""
+    comparison = run.plan.likelihood.bind(run.pair)
+    residual = comparison.residual(mean)[0]
+    counted = (comparison.weight[0] > 0).expand_as(residual)
+    counts, edges = np.histogram(np.asarray(residual[counted].to(torch.float64)), BINS, (-REACH, REACH))
+    return Residuals(edges, counts)
