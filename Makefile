@@ -14,6 +14,7 @@ demo: $(READY)
 	$(BIN)/credwarp demo --output demo-run
 
 test: $(READY)
+	tests/install_chromium.sh
 	$(BIN)/pytest --numprocesses 2
 
 check: $(READY)

@@ -11,7 +11,8 @@ from credwarp.fields import jacobian_determinant, to_millimetres
 from credwarp.register import Run
 from credwarp.report.findings import Findings, Maps, Residuals
 from credwarp.report.layers import MOST_WARPS
-from credwarp.shapes import Fields, Image
+from credwarp.shapes import Field, Fields, Image
+from credwarp.space import Grid
 
 MOST_DRAWS = 12
 BINS = 120
@@ -29,29 +30,28 @@ def gather(run: Run, qc: Mapping[str, Any]) -> Findings:
     """
     pair = run.pair
     fields = torch.cat(list(run.displacements(min(MOST_DRAWS, run.total))))
-    mean = fields.mean(dim=0, keepdim=True)
+    middle = fields.mean(dim=0)
     several = len(fields) > 1
     return Findings(
         grid=pair.grid,
         fixed=pair.fixed,
         before=pair.moving,
-        after=kernels.warp(pair.moving[None], mean)[0, 0],
+        after=kernels.warp(pair.moving[None], middle[None])[0, 0],
         mask=pair.fixed_mask & pair.moving_mask,
         qc=qc,
         plan=run.plan.to_toml(),
         plausible=tuple(kernels.warp(pair.moving[None], fields[:MOST_WARPS])[:, 0]) if several else (),
-        maps=_maps(run, fields, mean),
-        residuals=_residuals(run, mean),
+        maps=_maps(pair.grid, fields, middle),
+        residuals=_residuals(run, middle),
     )
 
 
-def _maps(run: Run, fields: Fields, mean: Fields) -> Maps:
-    """Of these draws."""
-    grid = run.pair.grid
+def _maps(grid: Grid, fields: Fields, middle: Field) -> Maps:
+    """Of these draws and their mean."""
     determinants = jacobian_determinant(fields)
     return Maps(
-        displacement=torch.linalg.vector_norm(to_millimetres(mean, grid)[0], dim=0),
-        radius95=_radius95(to_millimetres(fields - mean, grid)) if len(fields) > 1 else None,
+        displacement=torch.linalg.vector_norm(to_millimetres(middle, grid), dim=0),
+        radius95=_radius95(to_millimetres(fields - middle, grid)) if len(fields) > 1 else None,
         jacobian=determinants.mean(dim=0),
         fold_probability=(determinants <= 0).to(fields.dtype).mean(dim=0),
     )
@@ -70,10 +70,10 @@ def _radius95(away: Fields) -> Image:
     return radius
 
 
-def _residuals(run: Run, mean: Fields) -> Residuals:
+def _residuals(run: Run, middle: Field) -> Residuals:
     """Of the features under the mean warp, where voxels count."""
     comparison = run.plan.likelihood.bind(run.pair)
-    residual = comparison.residual(mean)[0]
+    residual = comparison.residual(middle[None])[0]
     counted = (comparison.weight[0] > 0).expand_as(residual)
     counts, edges = np.histogram(np.asarray(residual[counted].to(torch.float64)), BINS, (-REACH, REACH))
     return Residuals(edges, counts)

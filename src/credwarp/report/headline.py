@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from credwarp.report.charts import number
 from credwarp.report.findings import Findings
 from credwarp.shapes import Image
 
@@ -64,8 +63,8 @@ def _convergence(findings: Findings) -> list[Figure]:
     if qc.get("rhat_max") is not None:
         found.append(Figure("R-hat", f"{qc['rhat_max']:.3f}", "", "the worst tracked functional; 1 is best"))
     if qc.get("ess_min") is not None:
-        median = f"; median {number(round(qc['ess_median']))}" if qc.get("ess_median") is not None else ""
-        found.append(Figure("Effective draws", number(round(qc["ess_min"])), "", f"at least{median}"))
+        median = f"; median {qc['ess_median']:,.0f}" if qc.get("ess_median") is not None else ""
+        found.append(Figure("Effective draws", f"{qc['ess_min']:,.0f}", "", f"at least{median}"))
     return found
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from credwarp.report.charts import number, whisker
+from credwarp.report.charts import whisker
 from credwarp.report.colours import structure
 from credwarp.report.findings import Findings, Interval, LabelRow, Landmark
 from credwarp.space import Grid
@@ -130,4 +130,4 @@ def _text(value: Any) -> str:
 
 
 def _ml(value: float) -> str:
-    return f"{value:.3f}" if value < 1 else f"{value:.2f}" if value < 100 else number(round(value, 1))
+    return f"{value:.3f}" if value < 1 else f"{value:.2f}" if value < 100 else f"{value:,.0f}"

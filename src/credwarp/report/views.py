@@ -16,7 +16,7 @@ from credwarp.space import Grid, Volume, look_up, resample
 MARGIN_MM = 8.0
 AXES = ("LR", "PA", "IS")
 
-Bytes = UInt8[np.ndarray, "x y z"]
+Bytes = UInt8[np.ndarray, "right front top"]
 
 
 @dataclass(frozen=True, eq=False)
