@@ -23,3 +23,9 @@ class BudgetError(CredwarpError):
     """More memory, disk or time than there is."""
 
     exit_code = 5
+
+
+class Interrupted(CredwarpError):
+    """Stopped by whoever started it; what is there can be gone on with."""
+
+    exit_code = 130

@@ -21,6 +21,7 @@ __all__ = [
     "invert_warp",
     "jacobian",
     "jacobian_determinant",
+    "one_sided",
     "smallest_determinant",
     "squarings_needed",
     "to_millimetres",
@@ -78,7 +79,7 @@ def invert_warp(forward: Warp, grid: Grid) -> Warp:
 
 def jacobian(displacement: Fields) -> Float[Tensor, "chains 3 3 x y z"]:
     """The derivative of id + displacement: component by axis; central differences, one-sided at borders."""
-    sides = [_one_sided(displacement, axis) for axis in (-3, -2, -1)]
+    sides = [one_sided(displacement, axis) for axis in (-3, -2, -1)]
     return torch.stack([(rise + fall) / 2 for rise, fall in sides], dim=2) + _identity(displacement)
 
 
@@ -93,7 +94,7 @@ def smallest_determinant(displacement: Fields) -> Scalars:
     They are the exact determinants of the trilinear map at the corners of the cells that meet there, so a
     fold that central differences look across shows.
     """
-    sides = [_one_sided(displacement, axis) for axis in (-3, -2, -1)]
+    sides = [one_sided(displacement, axis) for axis in (-3, -2, -1)]
     identity = _identity(displacement)
     corners = [_determinant(torch.stack(columns, dim=2) + identity) for columns in itertools.product(*sides)]
     return torch.stack(corners).amin(dim=0)
@@ -184,7 +185,7 @@ def _identity(like: Tensor) -> Tensor:
     return torch.eye(3, dtype=like.dtype, device=like.device)[:, :, None, None, None]
 
 
-def _one_sided(field: Tensor, axis: int) -> tuple[Tensor, Tensor]:
+def one_sided(field: Tensor, axis: int) -> tuple[Tensor, Tensor]:
     """The difference to the next voxel and from the one before; the only one there is, at a border."""
     if field.shape[axis] == 1:
         return torch.zeros_like(field), torch.zeros_like(field)

@@ -101,10 +101,10 @@ class Quality:
     smallest_jacobian: float = 0.05
     largest_jacobian: Annotated[float, Gt(1)] = 10.0
     border: Annotated[float, Gt(0)] = 3.0
-    prior_share: Annotated[float, Gt(0)] = 1.1
-    virial: Annotated[float, Gt(0)] = 0.02
+    prior_share: Annotated[float, Gt(0)] = 1.2
+    prior_fraction: Annotated[float, Gt(0), Le(1)] = 0.01
     overlap: Annotated[float, Gt(0), Le(1)] = 0.5
-    improvement: float = 0.02
+    improvement: float = 0.05
 
 
 class Plan(BaseModel):

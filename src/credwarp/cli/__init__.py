@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from credwarp.cli import demo, examine, warp
+from credwarp.cli import demo, examine, registering, warp
 from credwarp.cli.console import error, listen, undone_at_the_end
 from credwarp.errors import CredwarpError
 
@@ -23,8 +23,13 @@ app = typer.Typer(
 app.command(rich_help_panel="Start")(demo.demo)
 app.command(rich_help_panel="Start")(examine.inspect)
 app.command(rich_help_panel="Start")(examine.doctor)
+app.command(rich_help_panel="Register")(registering.register)
+app.command(rich_help_panel="Register")(registering.resume)
+app.command(rich_help_panel="Register")(registering.sample)
 app.command(rich_help_panel="Register")(warp.affine)
 app.command(rich_help_panel="Register")(examine.plan)
+app.command(rich_help_panel="Judge")(registering.diagnose)
+app.command(rich_help_panel="Judge")(registering.report)
 app.command(rich_help_panel="Use the result")(warp.apply)
 app.command(rich_help_panel="Use the result")(warp.export)
 

@@ -1,9 +1,10 @@
 """What several commands take in the same way, checked before any work is done."""
 
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from credwarp.errors import InputError
+from credwarp.errors import InputError, PlanError
 from credwarp.files import RunFolder, Transform, describe, read_transform, refuse_unwritable
 from credwarp.files.images import extension
 from credwarp.plan import Plan
@@ -51,3 +52,27 @@ def new_file(path: Path, endings: Sequence[str]) -> Path:
         raise InputError(f"{path} ends in none of {', '.join(endings)}; name it after the format you want.")
     refuse_unwritable(path)
     return path
+
+
+def use_machine(device: str, threads: int | None) -> None:
+    """Compute on so many threads; refuse a device that is not there."""
+    import torch
+
+    from credwarp.kernels.threads import use
+
+    if device not in ("auto", "cpu", "cuda"):
+        raise PlanError(f"the device {device!r} is not known; choose auto, cpu or cuda.")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise PlanError("there is no CUDA device here; use --device auto or cpu.")
+    if threads is not None:
+        torch.set_num_threads(threads)
+        use(threads)
+
+
+def seconds_from(text: str) -> float:
+    """A duration such as 90s, 10min, 1.5h."""
+    units = {"s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)\s*", text.lower())
+    if found is None or found[2] not in {*units, ""} or float(found[1]) <= 0:
+        raise PlanError(f"the budget {text!r} is no duration; write one such as 90s, 10min or 2h.")
+    return float(found[1]) * units.get(found[2], 1.0)

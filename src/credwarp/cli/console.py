@@ -1,10 +1,21 @@
 """What a person sees: results on standard output, everything else on standard error, a line each."""
 
+import json
 import logging
 import sys
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from credwarp.errors import InputError
+
+if TYPE_CHECKING:
+    from credwarp.register import Progress as Seen
+    from credwarp.register import Watch
+
+SILENCE = 10.0
 STYLES = {logging.WARNING: "\x1b[33m", logging.ERROR: "\x1b[31m"}
 
 
@@ -56,6 +67,77 @@ def working(doing: str) -> Iterator[None]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         progress.add_task(doing, total=None)
         yield
+
+
+@contextmanager
+def following() -> Iterator["Watch"]:
+    """Shows how far a run is: a bar a stage on a terminal, a line now and then elsewhere."""
+    log = logging.getLogger("credwarp")
+    if not log.isEnabledFor(logging.INFO) or not sys.stderr.isatty():
+        yield _Spoken()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description:<13}"), BarColumn(30),
+        TextColumn("{task.completed:>5.0f}/{task.total:.0f}"), TimeElapsedColumn(), TimeRemainingColumn(),
+        TextColumn("{task.fields[figures]}"),
+    )  # fmt: skip
+    with Progress(*columns, console=Console(stderr=True)) as bars:
+        tasks: dict[str, Any] = {}
+
+        def show(seen: "Seen") -> None:
+            if seen.stage not in tasks:
+                tasks[seen.stage] = bars.add_task(seen.stage, total=seen.total, figures="")
+            bars.update(tasks[seen.stage], completed=seen.done, figures=_figures(seen))
+
+        yield show
+
+
+class _Spoken:
+    """A line at each stage's beginning, at its end, and every few seconds between."""
+
+    def __init__(self) -> None:
+        self.last = 0.0
+        self.stage = ""
+
+    def __call__(self, seen: "Seen") -> None:
+        now = time.monotonic()
+        if seen.stage == self.stage and seen.done < seen.total and now - self.last < SILENCE:
+            return
+        self.stage, self.last = seen.stage, now
+        text = f"{seen.stage} {seen.done}/{seen.total} {_figures(seen)}".rstrip()
+        logging.getLogger("credwarp").info(text)
+
+
+def _figures(seen: "Seen") -> str:
+    return ", ".join(f"{name} {value:.4g}" for name, value in seen.figures.items())
+
+
+@contextmanager
+def logging_to(path: Path) -> Iterator[None]:
+    """What the package logs meanwhile also goes to a file, a JSON object a line, behind what is there."""
+    log = logging.getLogger("credwarp")
+    try:
+        handler = logging.FileHandler(path, encoding="utf-8")
+    except OSError as failure:
+        raise InputError(f"{path} cannot be written ({failure.strerror}); name another folder.") from None
+    handler.setFormatter(_Json())
+    handler.handleError = lambda record: None  # type: ignore[method-assign]  # a full disk is told elsewhere
+    log.addHandler(handler)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        with suppress(OSError):
+            handler.close()
+
+
+class _Json(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        said = {"time": record.created, "level": record.levelname.lower(), "message": record.getMessage()}
+        return json.dumps(said)
 
 
 def error(sentence: str) -> None:

@@ -8,10 +8,10 @@ from credwarp.files.itk_files import read_itk, write_itk
 from credwarp.files.keeping import PAIR, FolderKeeper, open_run
 from credwarp.files.links import Transform
 from credwarp.files.markups import Ellipsoids, NamedPoints
-from credwarp.files.memory import memory_available
+from credwarp.files.memory import memory_available, peak_memory_mb
 from credwarp.files.pairs import read_pair, write_pair
 from credwarp.files.points import read_points, write_points
-from credwarp.files.runs import RunFolder, provenance_of
+from credwarp.files.runs import RunFolder, digest, provenance_of
 from credwarp.files.tables import write_table
 from credwarp.files.transforms import read_transform
 from credwarp.files.vectors import read_components, write_components
@@ -27,8 +27,10 @@ __all__ = [
     "RunFolder",
     "Transform",
     "describe",
+    "digest",
     "memory_available",
     "open_run",
+    "peak_memory_mb",
     "provenance_of",
     "read",
     "read_components",

@@ -1,6 +1,8 @@
 """How much memory is free, asked before anything large is made."""
 
 import os
+import resource
+import sys
 from pathlib import Path
 
 from credwarp.errors import BudgetError
@@ -12,6 +14,12 @@ def memory_available() -> int:
     """Bytes that can be taken now: what the machine has free, or less where the process is confined."""
     free = [_machine(), _container()]
     return min(f for f in free if f is not None)
+
+
+def peak_memory_mb() -> float:
+    """The most that this process has held at once."""
+    scale = 1024 if sys.platform != "darwin" else 1024**2
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / scale
 
 
 def demand(path: Path, needed: float) -> None:

@@ -81,7 +81,17 @@ class RunFolder:
             ) from None
 
 
-def provenance_of(path: Path, grid: Grid) -> dict[str, Any]:
-    """What identifies an input."""
-    digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
-    return {"path": str(path), "sha256": digest, "shape": grid.shape, "affine": grid.affine.tolist()}
+def provenance_of(path: Path, grid: Grid | None = None) -> dict[str, Any]:
+    """What identifies an input, and where its voxels are if it has some."""
+    found = {"path": str(path), "sha256": digest(path)}
+    if grid is None:
+        return found
+    return {**found, "shape": grid.shape, "affine": grid.affine.tolist()}
+
+
+def digest(path: Path) -> str:
+    """The SHA-256 of a file, or of all files of a folder in the order of their names."""
+    found = hashlib.sha256()
+    for file in [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file()):
+        found.update(file.read_bytes())
+    return found.hexdigest()

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from credwarp import kernels
 from credwarp.errors import InputError
+from credwarp.fields import one_sided
 from credwarp.likelihoods.noise import Noise
 from credwarp.shapes import (
     Channels,
@@ -72,12 +73,15 @@ class Comparison:
         """The Gauss–Newton curvature of −log p in the displacement of each voxel: xx, yy, zz, xy, xz, yz.
 
         α E[β | r] Σ g gᵀ over channels, g the gradient of the warped image's features: where a voxel moves a
-        little, its features become its neighbour's.
+        little, its features become its neighbour's. Linear interpolation has a slope on either side; squares
+        are averaged over the two, or texture as fine as a voxel would seem flat.
         """
         features = self.features(kernels.warp(self.moving[None], displacement))
         precision = self.noise.precision(self.fixed - features, hyper) * self.weight[:, None]
-        x, y, z = (_central(features, axis) for axis in (2, 3, 4))
-        products = (x * x, y * y, z * z, x * y, x * z, y * z)
+        sides = [one_sided(features, axis) for axis in (2, 3, 4)]
+        squares = [(rise.square() + fall.square()) / 2 for rise, fall in sides]
+        x, y, z = ((rise + fall) / 2 for rise, fall in sides)
+        products = (*squares, x * y, x * z, y * z)
         return torch.stack([(precision * p).sum(dim=1) for p in products], dim=1)
 
     def to(self, device: str | torch.device) -> "Comparison":
@@ -115,13 +119,6 @@ def typical_sd(image: Tensor, mask: Mask, radius: int) -> float:
     sd = torch.sqrt(kernels.local_variance(image[None, None], radius)[0, 0])
     inside = sd[mask & (sd > 1e-4 * float(sd.max()))]
     return float(inside.median()) if inside.numel() else 1.0
-
-
-def _central(values: Features, axis: int) -> Features:
-    if values.shape[axis] == 1:
-        return torch.zeros_like(values)
-    slope: Features = torch.gradient(values, dim=axis)[0]
-    return slope
 
 
 def _structured(image: Tensor, mask: Mask) -> Mask:

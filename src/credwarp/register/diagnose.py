@@ -15,8 +15,9 @@ TRACKED = ("displacement", "structure", "low", "energy", "data")
 
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
-    """How every tracked functional mixed, by name; and the verdict on the worst."""
+    """How every tracked functional of these kinds mixed, by name; and the verdict on the worst."""
 
+    kinds: tuple[str, ...]
     names: tuple[str, ...]
     mixing: Mixing
     converged: bool
@@ -46,7 +47,7 @@ def diagnose(series: Series, names: Mapping[str, Sequence[str]], quality: Qualit
     draws = torch.cat([series[kind].to(torch.float64) for kind in kinds], dim=2)
     found = mixing(draws)
     met = bool((found.rhat <= quality.rhat).all() and (found.ess_bulk >= quality.ess).all())
-    return Diagnosis(tuple(name for kind in kinds for name in names[kind]), found, met)
+    return Diagnosis(tuple(kinds), tuple(name for kind in kinds for name in names[kind]), found, met)
 
 
 def glance(series: Series) -> dict[str, float]:

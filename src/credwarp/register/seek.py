@@ -60,6 +60,7 @@ def _seek(pair: Pair, plan: Plan, watch: Watch) -> Sought:
         "basins": [[o.log_density for o in basin] for basin in basins],
         "apart_mm": [_apart(best, basin[0]) for basin in basins[1:]],
     }
+    facts["explained"] = _explained(best)
     optima = torch.cat([basin[0].w for basin in basins])
     target: Still = best.target
     if plan.prior != searched(plan).prior:
@@ -98,6 +99,20 @@ def _apart(one: Optimised, other: Optimised) -> float:
     spacing = torch.tensor(one.target.posterior.transform.grid.spacing).to(field)
     square = (field * spacing.view(3, 1, 1, 1)).square().sum(dim=1, keepdim=True)
     return float(((square * weight).sum() / weight.sum()).sqrt())
+
+
+def _explained(found: Optimised) -> float:
+    """How alike the features of fixed and warped image are where voxels count: 1 the same, 0 unrelated.
+
+    Twice their covariance by the sum of their variances (Lin's concordance).
+    """
+    likelihood = found.target.posterior.likelihood
+    weight = likelihood.weight / likelihood.weight.sum()
+    fixed = likelihood.fixed
+    warped = fixed - likelihood.residual(_displacement(found))[0]
+    fixed, warped = (f - (weight * f).sum(dim=(1, 2, 3), keepdim=True) for f in (fixed, warped))
+    spread = (weight * (fixed.square() + warped.square())).sum()
+    return float(2 * (weight * fixed * warped).sum() / spread.clamp(min=1e-12))
 
 
 @torch.no_grad()

@@ -1,0 +1,65 @@
+"""A run's folder made ready: inputs read once, the pair, the plan and where everything came from kept."""
+
+import importlib.metadata
+import platform
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from credwarp.errors import InputError
+from credwarp.files import PAIR, RunFolder, write_pair, write_text, write_volume
+from credwarp.kernels.threads import count
+from credwarp.plan import Plan
+from credwarp.register import refuse_contradictions
+from credwarp.workflow.request import Request
+
+PACKAGES = ("torch", "numpy", "scipy", "numba", "nibabel", "SimpleITK", "zarr")
+
+
+def begin(request: Request, plan: Plan, folder: Path) -> None:
+    """From here on `complete` can do the rest, now or after any interruption."""
+    refuse_contradictions(plan)
+    refuse_used(folder)
+    new = not folder.exists()
+    RunFolder.create(folder)
+    try:
+        (folder / "state").mkdir(exist_ok=True)
+        pair = request.prepare(plan)
+        write_pair(folder / PAIR, pair)
+        moving = request.moving.read()
+        write_volume(moving.image, folder / "state" / "moving.nii.gz")
+        if moving.labels is not None:
+            write_volume(moving.labels, folder / "state" / "moving_labels.nii.gz")
+        RunFolder(folder).write_provenance(request.provenance() | circumstances(plan))
+        write_text(folder / "plan.toml", plan.to_toml())
+    except BaseException:
+        # Without its plan a folder is no run: nothing half-made stays behind.
+        if new:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def refuse_used(folder: Path) -> None:
+    """A folder with a run in it is not written over."""
+    if (folder / "plan.toml").exists():
+        raise InputError(
+            f"{folder} already holds a run; go on with it by `credwarp resume {folder}`, "
+            "or name another folder."
+        )
+
+
+def circumstances(plan: Plan) -> dict[str, Any]:
+    """Versions, machine and command."""
+    return {
+        "credwarp": importlib.metadata.version("credwarp"),
+        "python": platform.python_version(),
+        "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
+        "machine": f"{platform.system()} {platform.machine()}",
+        "threads": count(),
+        "torch_threads": torch.get_num_threads(),
+        "seed": plan.seed,
+        "command": ["credwarp", *sys.argv[1:]],
+    }
