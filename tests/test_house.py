@@ -35,7 +35,7 @@ def test_every_module_starts_with_its_sentence(path):
 def lint_imports(folder: Path) -> subprocess.CompletedProcess:
     command = [str(Path(sys.executable).parent / "lint-imports"), "--no-cache"]
     paths = {"PYTHONPATH": str(folder / "src")}
-    return subprocess.run(command, cwd=folder, env=paths, capture_output=True, text=True)
+    return subprocess.run(command, cwd=folder, env=paths, capture_output=True, encoding="utf-8")
 
 
 def test_the_layers_hold_and_a_planted_violation_is_seen(tmp_path):
@@ -43,7 +43,9 @@ def test_the_layers_hold_and_a_planted_violation_is_seen(tmp_path):
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     assert lint_imports(tmp_path).returncode == 0
     planted = tmp_path / "src" / "credwarp" / "space" / "grid.py"
-    planted.write_text(planted.read_text(encoding="utf-8") + "\nfrom credwarp import posterior\n")
+    planted.write_text(
+        planted.read_text(encoding="utf-8") + "\nfrom credwarp import posterior\n", encoding="utf-8"
+    )
     broken = lint_imports(tmp_path)
     assert broken.returncode == 1
     assert "credwarp.space is not allowed to import credwarp.posterior" in broken.stdout
@@ -53,7 +55,9 @@ def test_strategies_of_a_room_that_know_each_other_are_seen(tmp_path):
     shutil.copytree(PACKAGE, tmp_path / "src" / "credwarp", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     planted = tmp_path / "src" / "credwarp" / "priors" / "gamma.py"
-    planted.write_text(planted.read_text(encoding="utf-8") + "\nfrom credwarp.priors import sobolev\n")
+    planted.write_text(
+        planted.read_text(encoding="utf-8") + "\nfrom credwarp.priors import sobolev\n", encoding="utf-8"
+    )
     broken = lint_imports(tmp_path)
     assert broken.returncode == 1
     assert "priors" in broken.stdout

@@ -1,57 +1,46 @@
-"""The built-in pair: made, pre-aligned, written, shown."""
+"""The built-in pair: made, registered, and held against its known truth."""
 
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from credwarp.cli.console import working
+from credwarp.cli.examine import Settings
 
 if TYPE_CHECKING:
-    from credwarp.files import RunFolder
     from credwarp.phantom import PhantomPair
-    from credwarp.space import Affine, Volume
+    from credwarp.space import Affine
+    from credwarp.workflow import Request
 
 
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write.")] = Path("demo-run"),
+    output: Annotated[Path, typer.Option("--output", "-o", help="The run's folder, a new one.")] = Path(
+        "demo-run"
+    ),
     size: Annotated[int, typer.Option(min=24, max=192, help="Voxels a side.")] = 64,
     seed: Annotated[int, typer.Option(min=0, help="Which pair of heads.")] = 0,
+    settings: Settings = None,
 ) -> None:
-    """Make a pair of brains with known truth, align them, and show how well that went.
+    """Make a pair of brains with known truth, register it, and show how well that went.
 
     Example: credwarp demo -o demo-run
     """
-    from credwarp.affine import align
-    from credwarp.files import RunFolder
+    from credwarp.cli.arguments import plan_from
+    from credwarp.cli.registering import completed, ended
     from credwarp.phantom import pair
+    from credwarp.workflow import begin, refuse_used, removed_if_it_fails
 
-    with _removed_if_it_fails(output):
-        run = RunFolder.create(output)
-        with working(f"making two heads of {size}³ voxels …"):
-            heads = pair((size, size, size), seed, affine=_misalignment())
-        with working("aligning them …"):
-            found = align(heads.fixed.image, heads.moving.image).affine
-        with working("writing what was found …"):
-            moved, picture = _write(run, heads, found)
-    _score(heads, found, moved)
-    typer.echo(f"\n{picture}\n\nOn your own images:\n  credwarp affine FIXED MOVING -o affine.tfm")
-    typer.echo("  credwarp apply affine.tfm MOVING -o moved.nii.gz --grid FIXED")
-
-
-@contextmanager
-def _removed_if_it_fails(folder: Path) -> Iterator[None]:
-    """A folder that this command made does not stay behind half full."""
-    new = not folder.exists()
-    try:
-        yield
-    except BaseException:
-        if new:
-            shutil.rmtree(folder, ignore_errors=True)
-        raise
+    plan = plan_from(None, settings)
+    refuse_used(output)
+    with working(f"making two heads of {size}³ voxels …"):
+        heads = pair((size, size, size), seed, affine=_misalignment())
+    with working("aligning them …"), removed_if_it_fails(output):
+        begin(_written(heads, output), plan, output)
+    outcome = completed(output, strict=False)
+    _compare(heads, output)
+    typer.echo("\nOn your own images:\n  credwarp register FIXED MOVING -o RUN\n")
+    ended(outcome)
 
 
 def _misalignment() -> "Affine":
@@ -67,51 +56,48 @@ def _misalignment() -> "Affine":
     return Affine(matrix)
 
 
-def _write(run: "RunFolder", heads: "PhantomPair", found: "Affine") -> tuple["Volume", Path]:
-    from credwarp import __version__, propagate
-    from credwarp.files import provenance_of, write_bytes, write_itk, write_volume
-    from credwarp.report import before_and_after
-    from credwarp.space import Affine
+def _written(heads: "PhantomPair", output: Path) -> "Request":
+    """The pair as files beside the run, as a user would have it."""
+    from credwarp.files import RunFolder, write_volume
+    from credwarp.workflow import Request, Subject
 
-    inputs = run.path / "inputs"
+    RunFolder.create(output)
+    inputs = output / "inputs"
     inputs.mkdir(exist_ok=True)
-    facts: dict[str, object] = {"credwarp": __version__}
+    subjects = {}
     for side, scan in (("fixed", heads.fixed), ("moving", heads.moving)):
-        write_volume(scan.image, inputs / f"{side}.nii.gz")
-        if scan.labels is not None:
-            write_volume(scan.labels, inputs / f"{side}_labels.nii.gz")
-        facts[side] = provenance_of(inputs / f"{side}.nii.gz", scan.image.grid)
-    write_itk(found, run.to_fixed)
-    write_itk(found.inverse(), run.to_moving)
-    grid = heads.fixed.image.grid
-    before, after = (
-        propagate.apply(heads.moving.image, grid, through, "linear") for through in (Affine.identity(), found)
-    )
-    write_volume(after, run.maps / "warped.nii.gz")
-    picture = run.path / "before_after.png"
-    write_bytes(picture, before_and_after(grid, heads.fixed.image.data, before.data, after.data))
-    run.write_provenance(facts)
-    return after, picture
+        assert scan.labels is not None
+        image, labels = inputs / f"{side}.nii.gz", inputs / f"{side}_labels.nii.gz"
+        write_volume(scan.image, image)
+        write_volume(scan.labels, labels)
+        subjects[side] = Subject(image, labels=labels)
+    return Request(subjects["fixed"], subjects["moving"])
 
 
-def _score(heads: "PhantomPair", found: "Affine", moved: "Volume") -> None:
+def _compare(heads: "PhantomPair", output: Path) -> None:
     """A table of truth against estimate."""
+    import json
+
     import numpy as np
     from rich.console import Console
     from rich.table import Table
 
-    from credwarp import propagate
-    from credwarp.space import Affine
-    from credwarp.summaries import mean_dice
+    from credwarp.files import RunFolder, open_run, read_transform
+    from credwarp.workflow import score
 
-    assert heads.fixed.labels is not None
-    assert heads.moving.labels is not None
-    table = Table("", "before", "after pre-alignment")
-    maps = (Affine.identity(), found)
-    labels = [propagate.apply(heads.moving.labels, moved.grid, through, "label") for through in maps]
-    dice = [mean_dice(heads.fixed.labels.data, other.data) for other in labels]
-    truth = heads.truth
-    errors = [np.linalg.norm(m(truth.fixed_landmarks) - truth.moving_landmarks, axis=1).mean() for m in maps]
-    table.add_row("mean Dice of labels", *(f"{value:.3f}" for value in dice))
-    table.add_row("mean landmark error", *(f"{value:.2f} mm" for value in errors))
+    run, truth = open_run(output), heads.truth
+    assert run.pair.fixed_labels is not None
+    found = score(run, truth.warp, run.pair.fixed_labels > 0)
+    mean = read_transform(RunFolder(output).to_fixed)
+    dice = json.loads((output / "qc.json").read_text(encoding="utf-8"))["dice"].values()
+    table = Table("", "pre-aligned", "registered")
+    errors = [
+        np.linalg.norm(through(truth.fixed_landmarks) - truth.moving_landmarks, axis=1).mean()
+        for through in (run.pair.initial, mean)
+    ]
+    table.add_row("distance from the true place", f"{found.before:.2f} mm", f"{found.after:.2f} mm")
+    table.add_row("landmark error", *(f"{error:.2f} mm" for error in errors))
+    table.add_row("Dice of labels", *(f"{np.mean([d[w] for d in dice]):.3f}" for w in ("before", "mean")))
+    for nominal, observed in zip(found.nominal, found.coverage, strict=True):
+        table.add_row(f"truth inside its {100 * nominal:.0f} % interval", "", f"{100 * observed:.0f} %")
     Console().print(table)

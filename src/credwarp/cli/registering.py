@@ -65,7 +65,7 @@ def register(
     if dry_run:
         return
     begin(request, chosen, output)
-    _end(_complete(output, strict))
+    ended(completed(output, strict))
 
 
 def resume(run: Folder, threads: Threads = None, strict: Strict = False) -> None:
@@ -74,7 +74,7 @@ def resume(run: Folder, threads: Threads = None, strict: Strict = False) -> None
     Example: credwarp resume run
     """
     _restored(run, threads)
-    _end(_complete(run, strict))
+    ended(completed(run, strict))
 
 
 def sample(
@@ -91,7 +91,7 @@ def sample(
 
     _restored(run, threads)
     lengthen(run, draws)
-    _end(_complete(run, strict))
+    ended(completed(run, strict))
 
 
 def diagnose(run: Folder) -> None:
@@ -134,6 +134,30 @@ def report(run: Folder) -> None:
     typer.echo(f"{run / 'report.html'}")
 
 
+def completed(folder: Path, strict: bool) -> "Outcome":
+    """The rest of a run, watched and logged; interrupted, it says how to go on."""
+    from credwarp.cli.console import following, logging_to
+    from credwarp.workflow import complete
+
+    with logging_to(folder / "log.jsonl"), following() as watch:
+        try:
+            return complete(folder, watch, strict)
+        except KeyboardInterrupt:
+            from credwarp.errors import Interrupted
+
+            raise Interrupted(f"interrupted; go on with `credwarp resume {folder}`.") from None
+
+
+def ended(outcome: "Outcome") -> None:
+    """The verdict, the path of the report, and the exit code."""
+    from credwarp.report import verdict
+
+    typer.echo(verdict(outcome.qc).sentence)
+    typer.echo(f"{outcome.folder / 'report.html'}")
+    if outcome.code:
+        raise typer.Exit(outcome.code)
+
+
 def _restored(run: Path, threads: int | None) -> None:
     """As many threads as the run began with, unless others are asked for: draws depend on them."""
     from credwarp.cli.arguments import use_machine
@@ -153,26 +177,3 @@ def _forecast(request: object, plan: "Plan", budget: str | None) -> "Plan":
     for line in predicted.lines():
         typer.echo(line)
     return plan
-
-
-def _complete(folder: Path, strict: bool) -> "Outcome":
-    from credwarp.cli.console import following, logging_to
-    from credwarp.workflow import complete
-
-    with logging_to(folder / "log.jsonl"), following() as watch:
-        try:
-            return complete(folder, watch, strict)
-        except KeyboardInterrupt:
-            from credwarp.errors import Interrupted
-
-            raise Interrupted(f"interrupted; go on with `credwarp resume {folder}`.") from None
-
-
-def _end(outcome: "Outcome") -> None:
-    """The verdict, the path of the report, and the exit code."""
-    from credwarp.report import verdict
-
-    typer.echo(verdict(outcome.qc).sentence)
-    typer.echo(f"{outcome.folder / 'report.html'}")
-    if outcome.code:
-        raise typer.Exit(outcome.code)

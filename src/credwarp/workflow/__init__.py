@@ -1,6 +1,6 @@
 """Files in, a run's folder out: read, align, register, summarise, write, report."""
 
-from credwarp.workflow.begin import begin, refuse_used
+from credwarp.workflow.begin import begin, refuse_used, removed_if_it_fails
 from credwarp.workflow.complete import (
     Outcome,
     complete,
@@ -11,11 +11,13 @@ from credwarp.workflow.complete import (
 )
 from credwarp.workflow.forecast import Forecast, forecast, within
 from credwarp.workflow.request import Request, Subject
+from credwarp.workflow.scoring import Score, score
 
 __all__ = [
     "Forecast",
     "Outcome",
     "Request",
+    "Score",
     "Subject",
     "begin",
     "complete",
@@ -23,7 +25,9 @@ __all__ = [
     "forecast",
     "lengthen",
     "refuse_used",
+    "removed_if_it_fails",
     "rewrite",
+    "score",
     "threads_of",
     "within",
 ]

@@ -4,6 +4,8 @@ import importlib.metadata
 import platform
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +25,8 @@ def begin(request: Request, plan: Plan, folder: Path) -> None:
     """From here on `complete` can do the rest, now or after any interruption."""
     refuse_contradictions(plan)
     refuse_used(folder)
-    new = not folder.exists()
-    RunFolder.create(folder)
-    try:
+    with removed_if_it_fails(folder):
+        RunFolder.create(folder)
         (folder / "state").mkdir(exist_ok=True)
         pair = request.prepare(plan)
         write_pair(folder / PAIR, pair)
@@ -35,8 +36,15 @@ def begin(request: Request, plan: Plan, folder: Path) -> None:
             write_volume(moving.labels, folder / "state" / "moving_labels.nii.gz")
         RunFolder(folder).write_provenance(request.provenance() | circumstances(plan))
         write_text(folder / "plan.toml", plan.to_toml())
+
+
+@contextmanager
+def removed_if_it_fails(folder: Path) -> Iterator[None]:
+    """A folder that is made inside does not stay behind half full: without its plan it is no run."""
+    new = not folder.exists()
+    try:
+        yield
     except BaseException:
-        # Without its plan a folder is no run: nothing half-made stays behind.
         if new:
             shutil.rmtree(folder, ignore_errors=True)
         raise
