@@ -47,7 +47,7 @@ def preconditioners(target: Gaussian) -> dict:
     return {
         "identity": Identity(DIMENSION),
         "diagonal": Diagonal(variances),
-        "block": Block.of(index, target.precision[index][:, index], variances),
+        "block": Block.of(index, target.precision[index][:, index], Diagonal(variances)),
         "solved": GaussNewton(target.prior, target.likelihood, target.rough(target.likelihood)),
     }
 

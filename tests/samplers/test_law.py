@@ -75,17 +75,17 @@ def lasting(sampler, steps: int) -> Schedule:
 
 
 def exact(target: Gaussian) -> Block:
-    return Block.of(torch.arange(target.dimension), target.precision, target.covariance.diagonal())
+    rest = Diagonal(target.covariance.diagonal())
+    return Block.of(torch.arange(target.dimension), target.precision, rest)
 
 
 def half_block(target: Gaussian) -> Block:
-    """Dense on every other coordinate, diagonal and careful on the rest: a metric that is neither."""
+    """Dense on every other coordinate, diagonal and careful on the rest, more or less certain of them."""
     index = torch.arange(0, target.dimension, 2)
     largest = torch.linalg.eigvalsh(target.precision)[-1]
     precision = target.precision[index][:, index] * 2
-    return Block.of(
-        index, precision, torch.full((target.dimension,), float(1 / largest), dtype=torch.float64)
-    )
+    certainty = torch.linspace(0, 1, target.dimension, dtype=torch.float64)
+    return Block.of(index, precision, Diagonal(torch.full_like(certainty, float(1 / largest)), certainty))
 
 
 def mismatched(target: Gaussian) -> Diagonal:
@@ -169,6 +169,10 @@ class Mutant:
     @property
     def noises(self) -> int:
         return self.noise.noises
+
+    @property
+    def certainty(self):
+        return self.drift.certainty
 
     def apply(self, position):
         return self.drift.apply(position)

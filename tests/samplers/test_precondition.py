@@ -24,7 +24,7 @@ MEMBERS = {
     "identity": (Identity(N), torch.eye(N, dtype=torch.float64)),
     "diagonal": (Diagonal(VARIANCES), torch.diag(VARIANCES)),
     "block": (
-        Block.of(INDEX, PRIOR[INDEX][:, INDEX], VARIANCES),
+        Block.of(INDEX, PRIOR[INDEX][:, INDEX], Diagonal(VARIANCES)),
         torch.diag(VARIANCES).index_put(
             (INDEX[:, None], INDEX[None, :]), torch.linalg.inv(PRIOR[INDEX][:, INDEX])
         ),

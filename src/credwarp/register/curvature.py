@@ -94,8 +94,9 @@ class VoxelBlocks:
 
 
 def diagonal_metric(prior: Spectrum, curvature: VoxelBlocks) -> Diagonal:
-    """(Q + c)⁻¹, c the average curvature of each component."""
-    return Diagonal(1 / (prior.eigenvalues + _average(prior, curvature)))
+    """(Q + c)⁻¹, c the average curvature of each component; certain as far as Q is the larger part."""
+    variances = 1 / (prior.eigenvalues + _average(prior, curvature))
+    return Diagonal(variances, prior.eigenvalues * variances)
 
 
 def block_metric(prior: Spectrum, curvature: VoxelBlocks, counts: tuple[int, int, int]) -> Block:
@@ -105,7 +106,9 @@ def block_metric(prior: Spectrum, curvature: VoxelBlocks, counts: tuple[int, int
     places = torch.arange(prior.noises, device=prior.eigenvalues.device).reshape(3, *shape)
     index = places[:, : low[0], : low[1], : low[2]].flatten()
     precision = curvature.lowest((low[0], low[1], low[2])) + torch.diag(prior.eigenvalues[index].double())
-    return Block.of(index, precision, diagonal_metric(prior, curvature).variances.to(torch.float32))
+    variances = diagonal_metric(prior, curvature).variances
+    rest = Diagonal(variances.float(), (prior.eigenvalues * variances).float())
+    return Block.of(index, precision, rest)
 
 
 def _average(prior: Spectrum, curvature: VoxelBlocks) -> Vector:

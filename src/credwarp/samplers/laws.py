@@ -83,14 +83,16 @@ class Gaussian:
     def rough(self, curvature: Dense) -> Diagonal:
         """The inverse of the diagonal of Q + H."""
         identity = torch.eye(self.dimension, dtype=self.mean.dtype, device=self.mean.device)
-        return Diagonal(1 / (self.prior.product(identity) + curvature.product(identity)).diagonal())
+        prior = self.prior.product(identity).diagonal()
+        variances = 1 / (prior + curvature.product(identity).diagonal())
+        return Diagonal(variances, prior * variances)
 
     def block(self, curvature: Dense, size: int) -> Block:
         """Exact on the first `size` coordinates."""
         identity = torch.eye(self.dimension, dtype=self.mean.dtype, device=self.mean.device)
         whole = self.prior.product(identity) + curvature.product(identity)
         index = torch.arange(min(size, self.dimension), device=self.mean.device)
-        return Block.of(index, whole[index][:, index], 1 / whole.diagonal())
+        return Block.of(index, whole[index][:, index], Diagonal(1 / whole.diagonal()))
 
 
 def sgld_covariance(precision: Matrix, preconditioner: Preconditioner, step_size: float) -> Matrix:

@@ -33,6 +33,11 @@ class Identity:
         """The noise itself."""
         return noise
 
+    @property
+    def certainty(self) -> float:
+        """Nothing is known of any coordinate."""
+        return 0.0
+
     def inverse(self, position: Positions) -> Positions:
         """The position itself."""
         return position
@@ -43,6 +48,7 @@ class Diagonal:
     """P = diag(variances): the paper's A = diag σ²_w, or a spectrum where positions are coefficients."""
 
     variances: Vector
+    certainty: Vector | float = 0.0
 
     @property
     def noises(self) -> int:
@@ -75,17 +81,22 @@ class Block:
     root: Float[Tensor, "block block"]
     precision: Float[Tensor, "block block"]
     variances: Vector
+    certainty: Vector
 
     @classmethod
     def of(
-        cls, index: Int[Tensor, " block"], precision: Float[Tensor, "block block"], variances: Vector
+        cls, index: Int[Tensor, " block"], precision: Float[Tensor, "block block"], rest: Diagonal
     ) -> "Block":
-        """From the precision on the chosen coordinates and the variances on the others."""
+        """From the precision on the chosen coordinates and the preconditioner of the others."""
+        variances = rest.variances
         lower = torch.linalg.cholesky(precision.to(torch.float64))
         identity = torch.eye(len(index), dtype=torch.float64, device=precision.device)
         inverse = torch.linalg.solve_triangular(lower, identity, upper=False)
         kind = variances.dtype
-        return cls(index, (inverse.T @ inverse).to(kind), inverse.to(kind), precision.to(kind), variances)
+        certainty = torch.zeros_like(variances) + rest.certainty
+        certainty[index] = 0.0
+        matrices = ((inverse.T @ inverse).to(kind), inverse.to(kind), precision.to(kind))
+        return cls(index, *matrices, variances, certainty)
 
     @property
     def noises(self) -> int:
@@ -142,6 +153,11 @@ class GaussNewton:
         """P (Q^½ z₁ + H^½ z₂), whose covariance is P (Q + H) P = P."""
         first, second = noise.split([self.prior.noises, self.curvature.noises], dim=1)
         return self.apply(self.prior.sqrt(first) + self.curvature.sqrt(second))
+
+    @property
+    def certainty(self) -> float:
+        """P couples all coordinates, so none can be told from the others."""
+        return 0.0
 
     def inverse(self, position: Positions) -> Positions:
         """(Q + H) x."""

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from credwarp.shapes import Noises, PerChain, Positions
+from credwarp.shapes import Noises, PerChain, Positions, Vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +56,13 @@ class Preconditioner(Protocol):
 
     def sqrt(self, noise: Noises) -> Positions:
         """S z: a draw from N(0, P) where z is standard normal."""
+
+    @property
+    def certainty(self) -> Vector | float:
+        """The share of each coordinate's precision that is the same everywhere: 1 where P is surely right.
+
+        Diagonal with it commutes with P: coordinates that P couples have the same.
+        """
 
     def inverse(self, position: Positions) -> Positions:
         """P⁻¹ x."""
