@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from credwarp.cli import demo, examine, registering, warp
+from credwarp.cli import calibrating, demo, examine, registering, warp
 from credwarp.cli.console import error, listen, undone_at_the_end
 from credwarp.errors import CredwarpError
 
@@ -30,6 +30,7 @@ app.command(rich_help_panel="Register")(warp.affine)
 app.command(rich_help_panel="Register")(examine.plan)
 app.command(rich_help_panel="Judge")(registering.diagnose)
 app.command(rich_help_panel="Judge")(registering.report)
+app.command(rich_help_panel="Judge")(calibrating.calibrate)
 app.command(rich_help_panel="Use the result")(warp.apply)
 app.command(rich_help_panel="Use the result")(warp.export)
 

@@ -19,6 +19,10 @@ class Mixture:
 
     An image is standardised to zero mean and unit variance in a window of `window` voxels a side; `floor`,
     in units of the image's median local standard deviation, keeps flat background quiet.
+
+    Measured by decimation, α is at most `alpha_bound`: residuals of noisy images may look independent, but
+    the moving image's noise warps with it and a window's voxels share their scale, so that with α = 1 90 %
+    intervals hold a known truth 69 % of the time. The paper's own has no bound: 1.
     """
 
     kind: Literal["mixture"] = "mixture"
@@ -30,6 +34,7 @@ class Mixture:
     concentration: Annotated[float, Gt(0)] = 0.5
     precision_bound: Annotated[float, Gt(0)] = 20.0
     alpha: Literal["decimation"] | Annotated[float, Gt(0), Le(1)] = "decimation"
+    alpha_bound: Annotated[float, Gt(0), Le(1)] = 0.4
 
     def bind(self, pair: Pair) -> Comparison:
         """The likelihood of a pair."""
@@ -42,7 +47,7 @@ class Mixture:
         )  # fmt: skip
         noise = Noise(
             self.components, self.precision_location, self.precision_scale, self.concentration,
-            self.precision_bound, None if self.alpha == "decimation" else self.alpha,
+            self.precision_bound, None if self.alpha == "decimation" else self.alpha, self.alpha_bound,
         )  # fmt: skip
         return compare(scaled, partial(standardised, radius=radius, floor=self.floor), noise)
 

@@ -28,6 +28,7 @@ class Noise:
     concentration: float
     bound: float
     alpha: float | None
+    alpha_bound: float = 1.0
 
     def init(self, residual: Images, weight: Weight) -> Hyper:
         """Equal shares, standard deviations from a fifth to twice the residual's; α measured unless given."""
@@ -46,9 +47,9 @@ class Noise:
         return {**hyper, "alpha": self.decimate(residual, weight)}
 
     def decimate(self, residual: Images, weight: Weight) -> PerChain:
-        """α as given, or by virtual decimation of these residuals."""
+        """α as given, or by virtual decimation of these residuals, at most `alpha_bound`."""
         if self.alpha is None:
-            return decimation(residual, weight)
+            return decimation(residual, weight).clamp(max=self.alpha_bound)
         return torch.full((residual.shape[0],), self.alpha, dtype=torch.float64, device=residual.device)
 
     def log_prob(self, residual: Images, weight: Weight, hyper: Hyper) -> PerChain:

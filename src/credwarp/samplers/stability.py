@@ -15,6 +15,7 @@ from credwarp.shapes import Vector
 
 # Long ones, because neighbours in time are alike.
 BATCHES = 4
+CUT = 0.7
 
 
 @dataclass(frozen=True)
@@ -27,11 +28,11 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Pilot:
-    """`steps` transitions before the virial is looked at, as many while it is; `halvings` at most."""
+    """`steps` transitions before the virial is looked at, as many while it is; `cuts` at most."""
 
     steps: Annotated[int, Ge(8)] = 40
     tolerance: Annotated[float, Gt(0)] = 0.005
-    halvings: Annotated[int, Ge(0)] = 5
+    cuts: Annotated[int, Ge(0)] = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,13 +52,13 @@ def check_step(
     centre: Vector,
     pilot: Pilot,
 ) -> Checked:
-    """Halve the step until −E[(w − m)·∇ log π] / dimension is 1, beyond two Monte-Carlo errors, m = `centre`.
+    """Cut the step until −E[(w − m)·∇ log π] / dimension is 1, beyond two Monte-Carlo errors, m = `centre`.
 
     It checks the step, not convergence: it reads 1 beside chains that have not met.
     """
     virials: list[Estimate] = []
     state = replace(state, centre=centre)
-    for halving in range(pilot.halvings + 1):
+    for cut in range(pilot.cuts + 1):
         settled = _run(sampler, target, preconditioner, state, pilot.steps).state
         chunk = _run(sampler, target, preconditioner, settled, pilot.steps)
         state = chunk.state
@@ -65,8 +66,8 @@ def check_step(
         excess = abs(virials[-1].value - 1) - 2 * virials[-1].error
         if excess <= pilot.tolerance and not bool(chunk.diverged.any()):
             return Checked(state, tuple(virials), True)
-        if halving < pilot.halvings:
-            state = replace(state, step_size=state.step_size / 2)
+        if cut < pilot.cuts:
+            state = replace(state, step_size=CUT * state.step_size)
     return Checked(state, tuple(virials), False)
 
 

@@ -1,6 +1,7 @@
 """Files in, a run's folder out: read, align, register, summarise, write, report."""
 
 from credwarp.workflow.begin import begin, refuse_used, removed_if_it_fails
+from credwarp.workflow.calibration import Calibration, calibrate, known_pair
 from credwarp.workflow.complete import (
     Outcome,
     complete,
@@ -14,15 +15,18 @@ from credwarp.workflow.request import Request, Subject
 from credwarp.workflow.scoring import Score, score
 
 __all__ = [
+    "Calibration",
     "Forecast",
     "Outcome",
     "Request",
     "Score",
     "Subject",
     "begin",
+    "calibrate",
     "complete",
     "diagnosis_of",
     "forecast",
+    "known_pair",
     "lengthen",
     "refuse_used",
     "removed_if_it_fails",

@@ -16,10 +16,15 @@ MOST_DRAWS = 400
 
 @dataclass(frozen=True)
 class Score:
-    """Mean distances from the truth in mm, before and after; how often intervals of each content hold it."""
+    """Mean distances from the truth in mm, before and after; how often intervals of each content hold it.
+
+    `ratio` is the root mean square of the mean's errors in posterior standard deviations: 1 where these are
+    right, nothing (NaN) of a single draw.
+    """
 
     before: float
     after: float
+    ratio: float
     nominal: tuple[float, ...]
     coverage: tuple[float, ...]
 
@@ -38,11 +43,13 @@ def score(run: Run, truth: Mapping, where: Mask) -> Score:
     ]
     values = torch.stack(draws)
     true = torch.from_numpy(known.T.copy()).to(torch.float32)
-    away = torch.linalg.vector_norm(values.mean(dim=0) - true, dim=0)
+    error = values.mean(dim=0) - true
+    away = torch.linalg.vector_norm(error, dim=0)
     held = [_inside(values, true, content) for content in NOMINAL] if len(draws) > 1 else []
     return Score(
         before=float(np.linalg.norm(known, axis=1).mean()),
         after=float(away.mean()),
+        ratio=float((error / values.std(dim=0)).square().mean().sqrt()) if len(draws) > 1 else float("nan"),
         nominal=NOMINAL[: len(held)],
         coverage=tuple(held),
     )
