@@ -92,3 +92,24 @@ def test_the_curvature_is_that_of_the_data_term_for_images_that_match():
         bend = bend - seen.evaluate(step).log_density - seen.evaluate(-step).log_density
         expected = (step * (seen.curvature(still).product(step) + seen.prior.product(step))).sum(1)
         assert 0.8 < float(bend / expected) < 1.25
+
+
+def test_the_mixture_averaged_over_draws_of_one_place_is_that_places_own():
+    seen = target()
+    x = seen.position(smooth_parameters((5, 4, 6), 0.5, chains=1))
+    averaged = seen.averaged(x.expand(3, -1), iterations=6).hyper.likelihood
+    noise = seen.posterior.likelihood
+    residual = noise.residual(seen.posterior.transform.displacement(seen.parameters(x)))
+    alone = noise.noise.fit(residual, noise.weight, seen.hyper.likelihood, 6)
+    for name, value in alone.items():
+        torch.testing.assert_close(averaged[name], value)
+
+
+def test_the_variance_of_one_component_averaged_over_draws_is_the_mean_of_theirs():
+    # A weak prior on the precision and many voxels: what is fitted is the residuals' mean square.
+    seen = target(likelihood=Gaussian(precision_scale=100.0))
+    x = seen.position(smooth_parameters((5, 4, 6), 2.0, chains=2))
+    each = [float(seen.averaged(one[None], 5).hyper.likelihood["log_precision"].exp()) for one in x]
+    both = float(seen.averaged(x, 5).hyper.likelihood["log_precision"].exp())
+    assert abs(1 / both / ((1 / each[0] + 1 / each[1]) / 2) - 1) < 1e-3
+    assert abs(each[0] / each[1] - 1) > 0.01

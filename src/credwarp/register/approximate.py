@@ -13,13 +13,15 @@ from credwarp.register.seek import Sought
 from credwarp.register.stages import Keeper, Kept, Progress, Watch
 from credwarp.register.target import VelocityTarget
 from credwarp.register.targets import Still, following, from_tensors, frozen, to_tensors
-from credwarp.samplers import Approximation, Curved, Structured
+from credwarp.samplers import Approximation, Curved, Fixed, Randomness, Structured
 from credwarp.samplers.lowrank import LowRankNormal
 from credwarp.samplers.precondition import GaussNewton
 from credwarp.samplers.structured import StructuredNormal
 from credwarp.space import Pair
 
 STAGE = "approximation"
+# Of the law, over which the mixture is fitted once more; and how often that is iterated.
+DRAWS, NOISE_ITERATIONS = 4, 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,9 +44,17 @@ def approximate(pair: Pair, plan: Plan, sought: Sought, keeper: Keeper, watch: W
     # Only `Structured` asks for a curvature, and a plan that lacks one is refused before.
     moving = cast(Curved, following(sought.target, plan))
     fitted = plan.variational.fit(moving, _start(sought), plan.seed)
+    gradients = fitted.gradients
     still = frozen(cast(Still | Following, fitted.target))
+    if isinstance(plan.hyper, Fixed) and isinstance(still, VelocityTarget):
+        draws, _ = fitted.approximation.draw(
+            Randomness.seeded(plan.seed, DRAWS, fitted.approximation.mean.device)
+        )
+        still = still.averaged(draws, NOISE_ITERATIONS)
+        fitted = plan.variational.fit(still, fitted.approximation.mean, plan.seed)
+        gradients += fitted.gradients
     facts = {
-        "gradients": fitted.gradients,
+        "gradients": gradients,
         "reason": fitted.reason,
         "trace": list(fitted.trace),
         "seconds": time.perf_counter() - started,

@@ -72,3 +72,21 @@ class VelocityTarget:
         """With the hyperparameters most probable at these positions."""
         w = self.parameters(position)
         return replace(self, hyper=self.posterior.fit(w, self.hyper.shared(len(position)), iterations))
+
+    def averaged(self, position: Positions, iterations: int) -> "VelocityTarget":
+        """With the mixture most probable on average over draws; at one optimum residuals seem too small.
+
+        α and the strength stay: a draw's own misalignment would make residuals seem smoother than the noise.
+        """
+        likelihood, svf = self.posterior.likelihood, self.posterior.transform
+        first = self.hyper.chain(0)
+        with torch.no_grad():
+            residuals = [
+                likelihood.residual(svf.displacement(self.parameters(one[None]))) for one in position
+            ]
+            noise = first.likelihood
+            for _ in range(iterations):
+                seen = [likelihood.statistics(residual, noise) for residual in residuals]
+                counts, squares = (torch.stack(part).mean(dim=0) for part in zip(*seen, strict=True))
+                noise = likelihood.maximise(counts, squares, noise)
+        return replace(self, hyper=Hypers(noise, first.prior))
