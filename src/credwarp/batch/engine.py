@@ -9,16 +9,16 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from distributed import Future, Status, get_worker
+from distributed import Future
 
 from credwarp import __version__
 from credwarp.batch.agenda import Agenda, Task
-from credwarp.batch.machines import MEMORY, PAIR, Machines
-from credwarp.batch.work import DEFECT, Result, attempt
+from credwarp.batch.machines import Machines
+from credwarp.batch.remote import MEMORY, PAIR, TOPIC, run_task
+from credwarp.batch.work import DEFECT, Result
 from credwarp.errors import Interrupted
 
 log = logging.getLogger("credwarp")
-TOPIC = "credwarp"
 TICK, LOOK_EVERY, NOBODY = 0.5, 2.0, 30.0
 
 
@@ -59,6 +59,8 @@ Show = Callable[[News], None]
 def carry_out(agenda: Agenda, order: Order, machines: Machines, show: Show) -> None:
     """Every task of the agenda, until each pair has an outcome."""
     loop = _Loop(agenda, order, machines, show)
+    # What goes wrong is told here, in sentences; dask's own remarks would stand between them.
+    logging.getLogger("distributed").setLevel(logging.CRITICAL + 1)
     machines.prepare()
     machines.client.subscribe_topic(TOPIC, loop.told)
     try:
@@ -79,6 +81,7 @@ class _Loop:
     show: Show
     running: dict[str, tuple[Future[Result], Task]] = field(default_factory=dict)
     mail: "SimpleQueue[str | Mapping[str, Any]]" = field(default_factory=SimpleQueue)
+    nowhere: set[str] = field(default_factory=set)
     workers: int = 0
     looked: float = -LOOK_EVERY
     since: float = field(default_factory=time.monotonic)
@@ -127,13 +130,28 @@ class _Loop:
             return
         self.looked = now
         with suppress(OSError, RuntimeError, TimeoutError):
-            self.workers = max(len(self.machines.workers()), self.machines.wanted)
-            largest = self.machines.largest_mb()
-            if largest is not None:
-                self.agenda.refuse_larger(min(largest, self.machines.room_mb))
+            memory = self.machines.ready()
+            self.workers = len(memory)
+            if memory:
+                self.agenda.refuse_larger(min(max(memory), self.machines.room_mb))
+                self._rescue()
         if self.workers == 0 and now - self.since > NOBODY:
             self.since = now
             log.warning("no worker has come yet; start some by `dask worker %s`.", self.machines.address)
+
+    def _rescue(self) -> None:
+        """Take back tasks that no worker has: dask gives them to none that came before it was prepared."""
+        somewhere = self.machines.at_work()
+        nowhere = {
+            key
+            for key, (future, _) in self.running.items()
+            if future.status == "pending" and key not in somewhere
+        }
+        for key in nowhere & self.nowhere:
+            future, task = self.running.pop(key)
+            self.machines.client.cancel([future])
+            self.agenda.put_back(task)
+        self.nowhere = nowhere - self.nowhere
 
     def _room(self) -> float:
         taken = sum(task.memory_mb for _, task in self.running.values())
@@ -175,16 +193,3 @@ def _result(future: Future[Result]) -> Result | None:
         return future.result(timeout=60)
     except Exception:  # noqa: BLE001  the scheduler went between the two lines, in whatever way
         return None
-
-
-def run_task(task: Mapping[str, Any]) -> Result:
-    """On a worker: do it, as long as the scheduler waits for it."""
-    worker = get_worker()
-    key = worker.get_current_task()
-
-    def wanted() -> bool:
-        known = worker.state.tasks.get(key)
-        at_work = worker.status in (Status.running, Status.paused)
-        return at_work and known is not None and known.state in ("executing", "long-running")
-
-    return attempt(task, lambda news: worker.log_event(TOPIC, dict(news)), wanted)

@@ -10,20 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import dask
 from dask_jobqueue.lsf import LSFCluster
 from dask_jobqueue.oar import OARCluster
 from dask_jobqueue.pbs import PBSCluster
 from dask_jobqueue.sge import SGECluster
 from dask_jobqueue.slurm import SLURMCluster
-from distributed import Client, LocalCluster, Security, Worker
-from distributed.diagnostics.plugin import WorkerPlugin
+from distributed import Client, LocalCluster, Security
 
+from credwarp.batch.remote import MEMORY, OnePairAtATime
 from credwarp.errors import InputError
-from credwarp.files import memory_available
 
 LOOPBACK = "127.0.0.1"
-MB = 1e6
-PAIR, MEMORY = "credwarp-pair", "credwarp-MB"
 POOLS = (
     "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
     "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS", "ITK_GLOBAL_DEFAULT_NUMBER_OF_THREADS",
@@ -57,31 +55,25 @@ class Certificates:
 
 @dataclass(frozen=True)
 class Machines:
-    """Connected: `wanted` workers are on their way or here; `room_mb` is what all pairs may take together."""
+    """Connected. `room_mb` is what all pairs may take together, `each_mb` a worker's if it is not its own."""
 
     client: Client
-    wanted: int
     room_mb: float
     each_mb: float | None
-
-    @property
-    def address(self) -> str:
-        """The scheduler's."""
-        return str(self.client.scheduler.address) if self.client.scheduler else "its address"
+    address: str
 
     def prepare(self) -> None:
         """Every worker, those to come too, takes one pair at a time and says how much memory it has."""
         self.client.register_plugin(OnePairAtATime(self.each_mb), name="credwarp")
 
-    def largest_mb(self) -> float | None:
-        """The memory of the largest worker, once there is one that has been prepared."""
-        known = [worker["resources"].get(MEMORY) for worker in self.workers().values()]
-        return max((one for one in known if one is not None), default=None)
+    def ready(self) -> list[float]:
+        """The memory of each worker that has come and has been prepared."""
+        workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
+        return [worker["resources"][MEMORY] for worker in workers if MEMORY in worker["resources"]]
 
-    def workers(self) -> dict[str, Any]:
-        """What the scheduler knows of each worker."""
-        found: dict[str, Any] = self.client.scheduler_info(n_workers=-1)["workers"]
-        return found
+    def at_work(self) -> set[str]:
+        """The keys of tasks that some worker has."""
+        return {key for keys in self.client.processing().values() for key in keys}
 
     @property
     def dashboard(self) -> str:
@@ -90,19 +82,6 @@ class Machines:
         if importlib.util.find_spec("bokeh") is None:
             return link.replace("/status", "/info/main/workers.html")
         return link
-
-
-class OnePairAtATime(WorkerPlugin):
-    """Gives a worker the resources that tasks ask for."""
-
-    def __init__(self, memory_mb: float | None) -> None:
-        self.memory_mb = memory_mb
-
-    async def setup(self, worker: Worker) -> None:
-        """At the worker's start, or when the plugin is registered."""
-        limit = worker.memory_manager.memory_limit
-        own = limit / MB if limit else memory_available() / MB
-        await worker.set_resources(**{PAIR: 1, MEMORY: own if self.memory_mb is None else self.memory_mb})
 
 
 @dataclass(frozen=True)
@@ -119,15 +98,16 @@ class Local:
         """A process a worker; they end with this one, however that ends."""
         security = None if self.certificates is None else self.certificates.security()
         with (
+            dask.config.set({"distributed.nanny.pre-spawn-environ": pools(self.threads)}),
             tempfile.TemporaryDirectory(prefix="credwarp-", ignore_cleanup_errors=True) as scratch,
             LocalCluster(
                 n_workers=self.workers, threads_per_worker=1, processes=True, host=LOOPBACK,
                 dashboard_address=f"{LOOPBACK}:0", memory_limit=0, local_directory=scratch,
-                env=pools(self.threads), security=security, silence_logs=logging.CRITICAL,
+                security=security, silence_logs=logging.CRITICAL,
             ) as cluster,
             Client(cluster, timeout=PATIENCE) as client,
         ):  # fmt: skip
-            yield Machines(client, self.workers, self.memory_mb, self.memory_mb)
+            yield Machines(client, self.memory_mb, self.memory_mb, cluster.scheduler_address)
 
 
 @dataclass(frozen=True)
@@ -150,7 +130,7 @@ class Existing:
                 "or leave --scheduler out."
             ) from None
         with client:
-            yield Machines(client, 0, math.inf, None)
+            yield Machines(client, math.inf, None, self.address)
 
 
 @dataclass(frozen=True)
@@ -173,7 +153,7 @@ class Jobs:
         """Jobs submitted; they are cancelled when the command ends."""
         with self.cluster() as cluster, Client(cluster, timeout=PATIENCE) as client:
             cluster.scale(jobs=self.workers)
-            yield Machines(client, self.workers, math.inf, None)
+            yield Machines(client, math.inf, None, cluster.scheduler_address)
 
     def cluster(self) -> Any:
         """dask-jobqueue's, of this kind."""

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import numpy as np
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from credwarp import __version__
@@ -62,12 +63,9 @@ FORMATS = {
 
 def render(facts: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
     """The whole page, the same bytes for the same cohort."""
-    environment = Environment(
-        loader=FileSystemLoader([PAGE, REPORT]), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
     far = distances(rows)
     order = sorted(range(len(rows)), key=lambda place: _rank(rows[place], far[place]))
-    return environment.get_template("cohort.html").render(
+    return _template().render(
         version=__version__,
         facts=facts,
         lines=[_line(rows[place], far[place]) for place in order],
@@ -77,6 +75,14 @@ def render(facts: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
         far=sum(one.score >= FAR for one in far),
         limit=FAR,
     )
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(
+        loader=FileSystemLoader([PAGE, REPORT]), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    return environment.get_template("cohort.html")
 
 
 def _rank(row: Mapping[str, Any], far: Distance) -> tuple[bool, float, str]:
@@ -116,7 +122,7 @@ def _chart(rows: Sequence[Mapping[str, Any]], name: str, title: str) -> Markup |
     low, high = padded(middle_of, middle_of) if alike else padded(low, high)
     counts, edges = np.histogram(values, BINS, (low, high))
     middle = number(float(f"{np.median(values):.3g}"))
-    frame = Frame((low, high), (0, max(counts.max() * 1.08, 1)), title, "pairs", 190)
+    frame = Frame((low, high), (0.0, max(float(counts.max()) * 1.08, 1.0)), title, "pairs", 190)
     return bars(
         frame, edges, counts, None, f"Histogram of {title} over {len(values)} pairs, median {middle}."
     )

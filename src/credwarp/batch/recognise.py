@@ -32,6 +32,11 @@ def recognised(case: Case, folder: Path) -> State:
     return "finished" if _finished(case, folder) else "begun"
 
 
+def is_whole(folder: Path) -> bool:
+    """Whether a run has come to its end: figures and report are what it writes last."""
+    return all((folder / name).exists() for name in ("plan.toml", "qc.json", "report.html"))
+
+
 def landmarks_mark(path: Path) -> str:
     """What is written beside carried landmarks, by which they are known again."""
     return f"points of fixed ({path.name}, SHA-256 {digest(path)}) in the moving image"
@@ -58,8 +63,7 @@ def _compared(case: Case, plan: str, facts: Any) -> dict[str, bool]:
 
 
 def _finished(case: Case, folder: Path) -> bool:
-    """The report is what a run writes last; landmarks follow it."""
-    if not (folder / "report.html").exists() or not (folder / "qc.json").exists():
+    if not is_whole(folder):
         return False
     if case.landmarks is None:
         return True

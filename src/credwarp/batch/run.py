@@ -13,7 +13,8 @@ from credwarp.batch.cases import Case, Problem
 from credwarp.batch.checks import Choices, cases
 from credwarp.batch.cohort import Cohort, describe_dataset
 from credwarp.batch.engine import News, Order, Show, carry_out
-from credwarp.batch.machines import MB, Local, Machines
+from credwarp.batch.machines import Local, Machines
+from credwarp.batch.remote import MB
 from credwarp.batch.tables import read_rows
 from credwarp.batch.work import Kind
 from credwarp.errors import CredwarpError, InputError

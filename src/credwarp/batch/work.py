@@ -14,7 +14,7 @@ from credwarp import __version__
 from credwarp.batch.cases import Case
 from credwarp.batch.figures import figures
 from credwarp.batch.places import inside, refuse_links
-from credwarp.batch.recognise import LANDMARKS, OtherRun, landmarks_mark, recognised
+from credwarp.batch.recognise import LANDMARKS, OtherRun, is_whole, landmarks_mark, recognised
 from credwarp.errors import Busy, CredwarpError, InputError, PlanError
 from credwarp.files import Ellipsoids, open_run, read_points, write_points
 from credwarp.propagate import points
@@ -93,7 +93,7 @@ def _look(case: Case, folder: Path) -> Result:
         "status": "seen",
         "code": 0,
         "sentence": f"{state}, {case.memory_mb:,.0f} MB of memory.",
-        "state": state,
+        "figures": {"state": state},
     }
 
 
@@ -121,8 +121,8 @@ def _step(task: Mapping[str, Any], case: Case, folder: Path, watch: "_Watch") ->
     if state == "finished":
         return _ended(folder, task["strict"])
     compute_on(task["threads"] if state == "new" else threads_of(folder))
+    log.info("%s: %s by %s, process %d.", kind, state, socket.gethostname(), os.getpid())
     if state == "new":
-        log.info("begun by %s, process %d.", socket.gethostname(), os.getpid())
         begin(case.request, case.plan, folder)
     if kind == "chain":
         draw_apart(folder, task["chain"], watch)
@@ -133,10 +133,11 @@ def _step(task: Mapping[str, Any], case: Case, folder: Path, watch: "_Watch") ->
             return {"status": "part", "code": 0, "chains": chains}
     if kind == "join":
         join(folder)
-    if not (folder / "report.html").exists():
+    if not is_whole(folder):
         complete(folder, watch, task["strict"])
     if case.landmarks is not None:
         _carry(case.landmarks, folder)
+    _sweep(folder)
     return _ended(folder, task["strict"])
 
 
@@ -154,6 +155,12 @@ def _carry(landmarks: Path, folder: Path) -> None:
     clouds = points(run, named.positions, "fixed", named.names)
     found = Ellipsoids(clouds.mean, clouds.covariance, clouds.radius95)
     write_points(folder / LANDMARKS, named, found, landmarks_mark(landmarks))
+
+
+def _sweep(folder: Path) -> None:
+    """What processes that were killed had half written, under names that nothing reads."""
+    for path in (*folder.rglob(".????????-*"), *folder.rglob("*.partial")):
+        path.unlink(missing_ok=True)
 
 
 def _refuse_another_version(wanted: str) -> None:

@@ -15,7 +15,11 @@ from credwarp.cli.examine import Settings
 from credwarp.errors import InputError, PlanError
 
 if TYPE_CHECKING:
-    from credwarp.batch import Agenda, Case, Certificates, Choices, Source, Where
+    from credwarp.batch.agenda import Agenda
+    from credwarp.batch.cases import Case
+    from credwarp.batch.checks import Choices
+    from credwarp.batch.machines import Certificates, Where
+    from credwarp.batch.run import Source
 
 log = logging.getLogger("credwarp")
 
@@ -95,7 +99,11 @@ def batch(
     Example: credwarp batch pairs.csv -o cohort
     """
     _refuse_without_dask()
-    from credwarp.batch import Choices, Cohort, Order, Roots, Source, begin_folder, run
+    from credwarp.batch.checks import Choices
+    from credwarp.batch.cohort import Cohort
+    from credwarp.batch.engine import Order
+    from credwarp.batch.places import Roots
+    from credwarp.batch.run import Source, begin_folder, run
     from credwarp.cli.arguments import plan_from
     from credwarp.cli.board import watching
 
@@ -163,7 +171,8 @@ def _where(
     job: _Job,
     certificates: "Certificates | None",
 ) -> "Where":
-    from credwarp.batch import Existing, Jobs, local
+    from credwarp.batch.machines import Existing, Jobs
+    from credwarp.batch.run import local
 
     if scheduler is not None and queue is not None:
         raise PlanError("a --scheduler has workers already; leave the queueing system out, or the scheduler.")
@@ -184,7 +193,7 @@ def _where(
 
 
 def _certificates(authority: File, certificate: File, key: File) -> "Certificates | None":
-    from credwarp.batch import Certificates
+    from credwarp.batch.machines import Certificates
 
     if authority is None and certificate is None and key is None:
         return None

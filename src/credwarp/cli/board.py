@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from credwarp.batch import News, Outcome
+    from credwarp.batch.agenda import Outcome
+    from credwarp.batch.engine import News
 
 log = logging.getLogger("credwarp")
 SILENCE = 15.0
