@@ -113,32 +113,6 @@ def test_jobs_ask_for_what_they_were_told_to(queue, monkeypatch):
     assert "127.0.0.1" in script
 
 
-SBATCH = """#!/bin/sh
-sh "$1" >> {log} 2>&1 &
-echo "Submitted batch job $!"
-"""
-
-
-def test_workers_come_as_jobs_of_slurm(serial, tmp_path, monkeypatch):
-    (tmp_path / "bin").mkdir()
-    for name, text in (
-        ("sbatch", SBATCH.format(log=tmp_path / "jobs.log")),
-        ("scancel", '#!/bin/sh\npkill -P "$1"; kill "$1"\n'),
-    ):
-        (tmp_path / "bin" / name).write_text(text)
-        (tmp_path / "bin" / name).chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
-    monkeypatch.chdir(tmp_path)
-    out = tmp_path / "out"
-    started = command(
-        "batch", serial[0], "-o", out, "--slurm", "--workers", 1, "--interface", "lo", "--memory", "4GB",
-        *words("method=map"),
-    )  # fmt: skip
-    said, _ = started.communicate(timeout=150)
-    assert started.returncode == 0, said + (tmp_path / "jobs.log").read_text()
-    assert {row["status"] for row in rows_of(out)} == {"done"}
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
