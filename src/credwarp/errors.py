@@ -19,6 +19,10 @@ class InputError(CredwarpError):
     exit_code = 3
 
 
+class Busy(InputError):
+    """Another process is at work where this one would be."""
+
+
 class BudgetError(CredwarpError):
     """More memory, disk or time than there is."""
 

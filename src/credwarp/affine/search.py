@@ -1,7 +1,6 @@
 """The search: every start rigidly on a coarse level, the best few as affine maps on finer ones."""
 
 import logging
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from scipy.spatial.transform import Rotation
 from credwarp import itk
 from credwarp.affine.content import Content, content_of
 from credwarp.errors import InputError
+from credwarp.kernels.threads import count
 from credwarp.space import Affine, Scan, Volume, refuse_unusable, resample, resample_mask
 
 log = logging.getLogger("credwarp")
@@ -217,7 +217,7 @@ def _climb(level: _Level, start: _End, iterations: int = ITERATIONS) -> _End:
 
 def _each(climb: Callable[[_End], _End], starts: Sequence[_End]) -> list[_End]:
     """All climbs at the same time: ITK leaves Python's lock while it works."""
-    with ThreadPoolExecutor(min(len(starts), os.cpu_count() or 1)) as pool:
+    with ThreadPoolExecutor(min(len(starts), count())) as pool:
         return list(pool.map(climb, starts))
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from credwarp.cli import calibrating, demo, examine, registering, warp
+from credwarp.cli import batching, calibrating, demo, examine, registering, warp
 from credwarp.cli.console import error, listen, undone_at_the_end
 from credwarp.errors import CredwarpError
 
@@ -26,6 +26,7 @@ app.command(rich_help_panel="Start")(examine.doctor)
 app.command(rich_help_panel="Register")(registering.register)
 app.command(rich_help_panel="Register")(registering.resume)
 app.command(rich_help_panel="Register")(registering.sample)
+app.command(rich_help_panel="Register")(batching.batch)
 app.command(rich_help_panel="Register")(warp.affine)
 app.command(rich_help_panel="Register")(examine.plan)
 app.command(rich_help_panel="Judge")(registering.diagnose)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from credwarp.errors import InputError, PlanError
-from credwarp.files import RunFolder, Transform, describe, read_transform, refuse_unwritable
+from credwarp.files import RunFolder, Transform, describe, read_plan, read_transform, refuse_unwritable
 from credwarp.files.images import extension
 from credwarp.plan import Plan
 from credwarp.space import Grid, Warp
@@ -13,12 +13,7 @@ from credwarp.space import Grid, Warp
 
 def plan_from(file: Path | None, settings: Iterable[str] | None) -> Plan:
     """The default plan or a file's, with changes."""
-    plan = Plan()
-    if file is not None:
-        try:
-            plan = Plan.from_toml(file.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"the plan {file} cannot be read ({error}); name a TOML file.") from None
+    plan = Plan() if file is None else read_plan(file)
     return plan.with_settings(settings or ())
 
 
@@ -58,15 +53,14 @@ def use_machine(device: str, threads: int | None) -> None:
     """Compute on so many threads; refuse a device that is not there."""
     import torch
 
-    from credwarp.kernels.threads import use
+    from credwarp.workflow import compute_on
 
     if device not in ("auto", "cpu", "cuda"):
         raise PlanError(f"the device {device!r} is not known; choose auto, cpu or cuda.")
     if device == "cuda" and not torch.cuda.is_available():
         raise PlanError("there is no CUDA device here; use --device auto or cpu.")
     if threads is not None:
-        torch.set_num_threads(threads)
-        use(threads)
+        compute_on(threads)
 
 
 def seconds_from(text: str) -> float:

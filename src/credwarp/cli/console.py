@@ -1,15 +1,11 @@
 """What a person sees: results on standard output, everything else on standard error, a line each."""
 
-import json
 import logging
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
-
-from credwarp.errors import InputError
 
 if TYPE_CHECKING:
     from credwarp.register import Progress as Seen
@@ -25,7 +21,7 @@ class _Lines(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         text = " ".join(record.getMessage().split())
         if record.levelno >= logging.WARNING:
-            text = f"warning: {text}"
+            text = f"{record.levelname.lower()}: {text}"
         print(_coloured(text, record.levelno), file=sys.stderr)
 
 
@@ -113,31 +109,6 @@ class _Spoken:
 
 def _figures(seen: "Seen") -> str:
     return ", ".join(f"{name} {value:.4g}" for name, value in seen.figures.items())
-
-
-@contextmanager
-def logging_to(path: Path) -> Iterator[None]:
-    """What the package logs meanwhile also goes to a file, a JSON object a line, behind what is there."""
-    log = logging.getLogger("credwarp")
-    try:
-        handler = logging.FileHandler(path, encoding="utf-8")
-    except OSError as failure:
-        raise InputError(f"{path} cannot be written ({failure.strerror}); name another folder.") from None
-    handler.setFormatter(_Json())
-    handler.handleError = lambda record: None  # type: ignore[method-assign]  # a full disk is told elsewhere
-    log.addHandler(handler)
-    try:
-        yield
-    finally:
-        log.removeHandler(handler)
-        with suppress(OSError):
-            handler.close()
-
-
-class _Json(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        said = {"time": record.created, "level": record.levelname.lower(), "message": record.getMessage()}
-        return json.dumps(said)
 
 
 def error(sentence: str) -> None:

@@ -136,8 +136,8 @@ def report(run: Folder) -> None:
 
 def completed(folder: Path, strict: bool) -> "Outcome":
     """The rest of a run, watched and logged; interrupted, it says how to go on."""
-    from credwarp.cli.console import following, logging_to
-    from credwarp.workflow import complete
+    from credwarp.cli.console import following
+    from credwarp.workflow import complete, logging_to
 
     with logging_to(folder / "log.jsonl"), following() as watch:
         try:

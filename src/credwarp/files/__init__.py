@@ -3,13 +3,14 @@
 from credwarp.files.atomic import refuse_unwritable, replacing, write_bytes, write_text
 from credwarp.files.describe import Description, describe
 from credwarp.files.fsl import read_fsl, write_fsl
-from credwarp.files.images import read, read_labels, read_mask
+from credwarp.files.images import grid_of, read, read_labels, read_mask
 from credwarp.files.itk_files import read_itk, write_itk
 from credwarp.files.keeping import PAIR, FolderKeeper, open_run
 from credwarp.files.links import Transform
 from credwarp.files.markups import Ellipsoids, NamedPoints
 from credwarp.files.memory import memory_available, peak_memory_mb
 from credwarp.files.pairs import read_pair, write_pair
+from credwarp.files.plans import read_plan
 from credwarp.files.points import read_points, write_points
 from credwarp.files.runs import RunFolder, digest, provenance_of
 from credwarp.files.tables import write_table
@@ -28,6 +29,7 @@ __all__ = [
     "Transform",
     "describe",
     "digest",
+    "grid_of",
     "memory_available",
     "open_run",
     "peak_memory_mb",
@@ -39,6 +41,7 @@ __all__ = [
     "read_labels",
     "read_mask",
     "read_pair",
+    "read_plan",
     "read_points",
     "read_transform",
     "read_x5",

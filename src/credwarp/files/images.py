@@ -11,9 +11,9 @@ from credwarp.errors import InputError
 from credwarp.files.dicom import is_dicom, read_dicom
 from credwarp.files.itk_images import read_nrrd
 from credwarp.files.metaimage import read_metaimage
-from credwarp.files.nifti import read_mgh, read_nifti
+from credwarp.files.nifti import read_grid, read_mgh, read_nifti
 from credwarp.files.stored import Stored
-from credwarp.space import Volume
+from credwarp.space import Grid, Volume
 
 log = logging.getLogger("credwarp")
 
@@ -79,6 +79,14 @@ def load(path: Path) -> Stored:
             f"{path} ends in none of {', '.join(READERS)} and is no DICOM; convert it or rename it."
         )
     return reader(path)
+
+
+def grid_of(path: Path) -> Grid:
+    """Where an image's voxels are; of NIfTI files the header alone is looked at."""
+    if path.is_dir() or READERS.get(extension(path)) is not read_nifti:
+        return load(path).grid
+    check_file(path)
+    return read_grid(path)
 
 
 def check_file(path: Path) -> None:

@@ -34,6 +34,14 @@ def read_nifti(path: Path) -> Stored:
     return Stored(path, _format(image), stored_type, data, grid, remarks, forms)
 
 
+def read_grid(path: Path) -> Grid:
+    """Where the voxels are, going by the header alone."""
+    with explained(path, "NIfTI file"), opened(path) as image:
+        shape = spatial_shape(path, image.header.get_data_shape())
+        check_numbers(path, image.get_data_dtype())
+        return geometry(path, image.header, shape)[0]
+
+
 def read_mgh(path: Path) -> Stored:
     """One 3-D image in FreeSurfer's MGH or MGZ."""
     with explained(path, "MGH file"), opened(path) as image:

@@ -2,7 +2,8 @@
 
 from credwarp.register.diagnose import Diagnosis, diagnose
 from credwarp.register.draws import Drawn, Held
-from credwarp.register.registration import refuse_contradictions, register, reopen
+from credwarp.register.parting import bring_together, draw_chain
+from credwarp.register.registration import refuse_contradictions, register, reopen, warmed
 from credwarp.register.run import Run, Side
 from credwarp.register.stages import Keeper, Kept, Memory, Progress, Series, Watch, unwatched
 
@@ -18,9 +19,12 @@ __all__ = [
     "Series",
     "Side",
     "Watch",
+    "bring_together",
     "diagnose",
+    "draw_chain",
     "refuse_contradictions",
     "register",
     "reopen",
     "unwatched",
+    "warmed",
 ]

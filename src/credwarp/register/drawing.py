@@ -43,12 +43,12 @@ class Recorder:
 
 
 def draw_chains(pair: Pair, plan: Plan, warmed: Warmed, keeper: Keeper, watch: Watch) -> dict[str, Any]:
-    """Draws of every chain up to the plan's number, whatever part of them is there already."""
+    """Draws of the warmed chains up to the plan's number, whatever part of them is there already."""
     recorder = Recorder.of(warmed.target, pair, plan)
     kept = keeper.load(STAGE)
     facts: dict[str, Any] = {"done": 0, "seconds": 0.0} if kept is None else dict(kept.facts)
     state = warmed.state if kept is None else State.from_tensors(dict(kept.tensors))
-    sampling = plan.sampling
+    sampling, chains = plan.sampling, len(state.position)
     schedule = Schedule(max(sampling.each - facts["done"], 1), sampling.thin, sampling.chunk)
     since, before = time.perf_counter(), facts["seconds"]
     if facts["done"] >= sampling.each:
@@ -57,14 +57,14 @@ def draw_chains(pair: Pair, plan: Plan, warmed: Warmed, keeper: Keeper, watch: W
         _keep(keeper, recorder, chunk, facts["done"], plan)
         facts = facts | {
             "done": facts["done"] + chunk.position.shape[1],
-            "gradients": (chunk.state.gradients - warmed.state.gradients) * sampling.chains,
+            "gradients": (chunk.state.gradients - warmed.state.gradients) * chains,
             "divergences": int((chunk.state.divergences - warmed.state.divergences).sum()),
             "step_size": chunk.state.step_size.tolist(),
             "seconds": before + time.perf_counter() - since,
         }
         keeper.save(STAGE, Kept(chunk.state.to_tensors(), facts))
         figures = {"virial": float(chunk.virial.mean()), **glance(keeper.series())}
-        watch(Progress(STAGE, facts["done"] * sampling.chains, sampling.each * sampling.chains, figures))
+        watch(Progress(STAGE, facts["done"] * chains, sampling.each * chains, figures))
     return facts
 
 

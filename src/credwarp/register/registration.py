@@ -8,7 +8,7 @@ from credwarp.register.run import Run
 from credwarp.register.seek import seek
 from credwarp.register.stages import Keeper, Memory, Watch, unwatched
 from credwarp.register.targets import from_tensors
-from credwarp.register.warm import warm_up
+from credwarp.register.warm import Warmed, warm_up
 from credwarp.samplers import Evidence, Structured, Underdamped
 from credwarp.space import Pair
 
@@ -19,16 +19,22 @@ def register(pair: Pair, plan: Plan, keeper: Keeper | None = None, watch: Watch 
     """The posterior over warps of the pair; what `keeper` already has is not done again."""
     refuse_contradictions(plan)
     keeper = Memory() if keeper is None else keeper
+    if plan.method == "mcmc":
+        draw_chains(pair, plan, warmed(pair, plan, keeper, watch), keeper, watch)
+        return reopen(pair, plan, keeper)
     sought = seek(pair, plan, keeper, watch)
     if plan.method == "map":
         keep_optimum(pair, plan, sought.target, sought.optima[:1], keeper)
-        return reopen(pair, plan, keeper)
-    near = approximate(pair, plan, sought, keeper, watch)
-    if plan.method == "vi":
-        draw_law(pair, plan, near, keeper, watch)
-        return reopen(pair, plan, keeper)
-    draw_chains(pair, plan, warm_up(pair, plan, sought, near, keeper, watch), keeper, watch)
+    else:
+        draw_law(pair, plan, approximate(pair, plan, sought, keeper, watch), keeper, watch)
     return reopen(pair, plan, keeper)
+
+
+def warmed(pair: Pair, plan: Plan, keeper: Keeper, watch: Watch = unwatched) -> Warmed:
+    """Chains ready to be drawn from: every stage before the draws, done before or now."""
+    sought = seek(pair, plan, keeper, watch)
+    near = approximate(pair, plan, sought, keeper, watch)
+    return warm_up(pair, plan, sought, near, keeper, watch)
 
 
 def reopen(pair: Pair, plan: Plan, keeper: Keeper) -> Run:

@@ -1,5 +1,6 @@
 """Chains: what a transition leaves behind, what it tells, and what becomes of a chain that runs away."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Protocol, runtime_checkable
 
@@ -15,6 +16,11 @@ from credwarp.shapes import PerChain, Positions, Vector
 # In equilibrium −log π lies about dimension/2 above its least value; a stable chain never comes near these.
 ENERGY_PER_COORDINATE = 10.0
 ENERGY_ROOM = 1000.0
+# The fields of a state that have a row for each chain.
+PER_CHAIN = (
+    "position", "velocity", "pull", "log_density", "lowest", "virial",
+    "step_size", "divergences", "randomness",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +61,19 @@ class State:
         randomness = Randomness(rest.pop("randomness"))
         steps, gradients = int(rest.pop("steps")), int(rest.pop("gradients"))
         return cls(**rest, randomness=randomness, steps=steps, gradients=gradients)
+
+    def only(self, chains: slice) -> "State":
+        """Some of the chains; what they draw is what they draw among the others."""
+        tensors = self.to_tensors()
+        return State.from_tensors(tensors | {name: tensors[name][chains].clone() for name in PER_CHAIN})
+
+    @classmethod
+    def together(cls, states: Sequence["State"]) -> "State":
+        """Chains that were parted and have gone equally far."""
+        tensors = [state.to_tensors() for state in states]
+        return cls.from_tensors(
+            tensors[0] | {name: torch.cat([one[name] for one in tensors]) for name in PER_CHAIN}
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,18 +3,24 @@
 from credwarp.workflow.begin import begin, refuse_used, removed_if_it_fails
 from credwarp.workflow.calibration import Calibration, calibrate, known_pair
 from credwarp.workflow.complete import (
+    NOT_CONVERGED,
     Outcome,
+    code_of,
     complete,
     diagnosis_of,
     lengthen,
     rewrite,
     threads_of,
 )
-from credwarp.workflow.forecast import Forecast, forecast, within
+from credwarp.workflow.forecast import Forecast, forecast, memory_mb, within
+from credwarp.workflow.logs import logging_to
+from credwarp.workflow.machine import compute_on
+from credwarp.workflow.parting import draw_apart, join, warm_up
 from credwarp.workflow.request import Request, Subject
 from credwarp.workflow.scoring import Score, score
 
 __all__ = [
+    "NOT_CONVERGED",
     "Calibration",
     "Forecast",
     "Outcome",
@@ -23,15 +29,22 @@ __all__ = [
     "Subject",
     "begin",
     "calibrate",
+    "code_of",
     "complete",
+    "compute_on",
     "diagnosis_of",
+    "draw_apart",
     "forecast",
+    "join",
     "known_pair",
     "lengthen",
+    "logging_to",
+    "memory_mb",
     "refuse_used",
     "removed_if_it_fails",
     "rewrite",
     "score",
     "threads_of",
+    "warm_up",
     "within",
 ]

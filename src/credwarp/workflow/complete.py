@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from credwarp.errors import InputError
@@ -105,11 +106,12 @@ def finish(folder: Path, run: Run, strict: bool) -> Outcome:
     write_text(folder / "report.html", render(findings(folder, run, summary, diagnosis, qc)))
     for flag in raised:
         log.warning("%s", flag.sentence)
-    return Outcome(folder, qc, _code(qc, raised, strict))
+    return Outcome(folder, qc, code_of(qc, strict))
 
 
-def _code(qc: Mapping[str, Any], raised: list[Flag], strict: bool) -> int:
-    if strict and raised:
+def code_of(qc: Mapping[str, Any], strict: bool) -> int:
+    """The exit code that figures of quality amount to."""
+    if strict and qc["warnings"]:
         return BELOW_STANDARD
     return 0 if qc["converged"] else NOT_CONVERGED
 
@@ -145,6 +147,7 @@ def _qc(run: Run, summary: Summary, diagnosis: Diagnosis | None, raised: list[Fl
         "threads": count(),
         "torch_threads": torch.get_num_threads(),
         "seed": run.plan.seed,
+        "radius95_mm": _radius(run, summary),
         "fold_fraction_max": max(summary.jacobian.folds) / run.pair.grid.voxels,
         "dice": {} if summary.labels is None else dice_figures(summary.labels),
         "warnings": [{"kind": flag.kind, "sentence": flag.sentence} for flag in raised],
@@ -170,6 +173,15 @@ def _hyper(run: Run) -> dict[str, Any]:
             "precision": likelihood["log_precision"][0].exp().tolist(),
         },
     }
+
+
+def _radius(run: Run, summary: Summary) -> dict[str, float] | None:
+    """Over the voxels that both masks have; an optimum alone has none."""
+    mask = run.pair.fixed_mask & run.pair.moving_mask
+    if run.total < 2:
+        return None
+    median, high = np.quantile(np.asarray(summary.displacement.radius95[mask]), (0.5, 0.95)).tolist()
+    return {"median": median, "q95": high}
 
 
 def _given_labels(folder: Path) -> Any:

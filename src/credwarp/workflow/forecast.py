@@ -12,7 +12,7 @@ from credwarp.plan import Plan
 from credwarp.register.target import VelocityTarget
 from credwarp.register.targets import Still, bound, seen
 from credwarp.shapes import Positions
-from credwarp.space import Pair
+from credwarp.space import Grid, Pair
 
 REPEATS = 3
 # Gradients that a search takes beyond its iterations, and solves of a variational iteration, in gradients.
@@ -69,10 +69,16 @@ def forecast(pair: Pair, plan: Plan) -> Forecast:
         warmup=(sampling.warmup + 82) * step if plan.method == "mcmc" else 0.0,
         each_draw=per_draw + 4 * summary,
         draws=draws,
-        memory_mb=BASE_MB + pair.grid.voxels * 4e-6 * 60 + chains * size * 4e-6 * 14 + _block_mb(plan),
+        memory_mb=memory_mb(pair.grid, plan, chains),
         disk_mb=draws * size * 2e-6 + pair.grid.voxels * 4e-6 * 8,
         gradient=one,
     )
+
+
+def memory_mb(grid: Grid, plan: Plan, chains: int) -> float:
+    """The most that a process with so many chains holds at once; `grid` is the one that is compared on."""
+    size = 3 * math.prod(plan.transform.bind(grid).parameters.shape)
+    return BASE_MB + grid.voxels * 4e-6 * 60 + chains * size * 4e-6 * 14 + _block_mb(plan)
 
 
 def within(predicted: Forecast, plan: Plan, seconds: float) -> tuple[Plan, Forecast]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from credwarp.errors import InputError
+from credwarp.errors import Busy, InputError
 
 
 @contextmanager
@@ -21,7 +21,7 @@ def alone(folder: Path) -> Iterator[None]:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(descriptor)
-        raise InputError(
+        raise Busy(
             f"another process is at work in {folder}; wait for it, or choose another folder."
         ) from None
     try:
