@@ -21,7 +21,7 @@ from credwarp.workflow import score
 TABLE = Path(__file__).parents[1] / "docs" / "measured" / "choices.csv"
 SIDES = 48
 # Choices are compared by draws of the fitted law, which come sooner than those of chains.
-SOON = ("method=vi", "sampling.draws=200")
+SOON = ("method=vi", "sampling.draws=60")
 CHOICES: dict[str, tuple[str, ...]] = {
     "the defaults": (),
     "method=vi": SOON,
