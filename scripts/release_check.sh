@@ -86,5 +86,7 @@ if [ -n "${START:-}" ]; then
 fi
 
 say "sizes"
-du -sh "$work/empty/env" "$work"/empty/env/lib/python*/site-packages/{credwarp,torch}
+du -sh "$work/empty/env"
+du -sh "$work"/empty/env/lib/python*/site-packages/credwarp
+du -sh "$work"/empty/env/lib/python*/site-packages/torch
 say "sound"

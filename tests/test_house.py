@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import credwarp
+
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "credwarp"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
@@ -61,3 +63,19 @@ def test_strategies_of_a_room_that_know_each_other_are_seen(tmp_path):
     broken = lint_imports(tmp_path)
     assert broken.returncode == 1
     assert "priors" in broken.stdout
+
+
+def test_the_version_is_the_same_everywhere():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {credwarp.__version__}\n" in citation
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert "## Unreleased" in changes or f"## {credwarp.__version__}" in changes
+
+
+def test_importing_the_package_is_quick_and_loads_nothing_heavy():
+    """Counted in processor seconds: a busy machine makes everything late."""
+    code = (
+        "import sys, time; start = time.process_time(); import credwarp; spent = time.process_time() - start;"
+        "sys.exit(spent > 1.5 or 'torch' in sys.modules or 'numpy' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
