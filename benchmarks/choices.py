@@ -19,7 +19,7 @@ from credwarp.summaries import DisplacementMoments, JacobianMoments, folded
 from credwarp.workflow import score
 
 TABLE = Path(__file__).parents[1] / "docs" / "measured" / "choices.csv"
-SIDES = 48
+SIDES = 40
 # Choices are compared by draws of the fitted law, which come sooner than those of chains.
 SOON = ("method=vi", "sampling.draws=60")
 CHOICES: dict[str, tuple[str, ...]] = {
