@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -79,3 +80,11 @@ def test_importing_the_package_is_quick_and_loads_nothing_heavy():
         "sys.exit(spent > 1.5 or 'torch' in sys.modules or 'numpy' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
+
+
+def test_every_mutant_still_has_its_place():
+    table = tomllib.loads((ROOT / "validation" / "mutants.toml").read_text(encoding="utf-8"))
+    for group in table["planted"]:
+        text = (PACKAGE / group["file"]).read_text(encoding="utf-8")
+        assert [old for old, _ in group["changes"] if text.count(old) != 1] == [], group["file"]
+        assert all((ROOT / word).exists() for word in group["tests"] if word.startswith("tests/"))
