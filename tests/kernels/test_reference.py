@@ -87,6 +87,14 @@ def test_local_statistics_equal_a_loop_over_windows(radius):
         assert standardised[place] == pytest.approx(float(wanted), rel=1e-9, abs=1e-9)
 
 
+def test_the_exponential_of_a_linear_velocity_stretches_by_its_factor():
+    places = torch.arange(33, dtype=torch.float64) - 16
+    velocity = torch.zeros(1, 3, 33, 2, 2, dtype=torch.float64)
+    velocity[:, 0] = 0.2 * places[:, None, None]
+    found = reference.exponential(velocity, 10)[0, 0, 6:-6, 0, 0]
+    assert torch.allclose(found, (np.exp(0.2) - 1) * places[6:-6], atol=1e-3)
+
+
 def test_smoothing_is_scipys_convolution_with_the_edge_repeated():
     field, taps = random(1, 3, 7, 5, 6), (0.4, 0.2, 0.1)
     wanted = field.numpy()
