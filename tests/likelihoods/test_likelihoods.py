@@ -267,3 +267,28 @@ def test_self_similarity_is_that_of_a_loop_over_patches():
     distances = distances - distances.min()
     assert len(distances) == 12
     assert np.allclose(found[:, x, y, z], np.exp(-distances / distances.mean()), rtol=1e-6)
+
+
+def test_the_precision_is_how_sharply_a_residual_is_pulled_to_zero():
+    residual = smooth_noise((1, 2, 5, 6, 4), 0.0, 0).requires_grad_(True)
+    weight = torch.ones((1, 5, 6, 4), dtype=torch.float64)
+    law = noise(alpha=0.3)
+    hyper = law.init(residual.detach(), weight)
+    (slope,) = torch.autograd.grad(law.log_prob(residual, weight, hyper).sum(), residual)
+    assert torch.allclose(law.precision(residual.detach(), hyper), -slope / residual.detach(), rtol=1e-8)
+
+
+def test_the_information_of_a_ramp_is_the_outer_product_of_its_gradient_where_voxels_count():
+    pair = textured((9, 8, 7))
+    x, y, z = torch.meshgrid(*(torch.arange(n, dtype=torch.float64) for n in (9, 8, 7)), indexing="ij")
+    mask = pair.fixed_mask.clone()
+    mask[:4] = False
+    ramp = x + 2 * y - 3 * z
+    likelihood = Gaussian(alpha=0.25).bind(replace(pair, fixed=ramp, moving=ramp, fixed_mask=mask))
+    still = torch.zeros((1, 3, 9, 8, 7), dtype=torch.float64)
+    hyper = {**likelihood.init(likelihood.residual(still)), "log_precision": torch.zeros(1, 1).double()}
+    found = likelihood.information(still, hyper)[0]
+    scale = 0.25 / float(torch.std(ramp[mask])) ** 2
+    wanted = scale * torch.tensor([1.0, 4.0, 9.0, 2.0, -3.0, -6.0], dtype=torch.float64)
+    assert torch.allclose(found[:, 6, 4, 3], wanted)
+    assert not bool(found[:, :4].any())
