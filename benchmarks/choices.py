@@ -73,6 +73,7 @@ def main(names: Sequence[str] = ()) -> None:
     images = prepare(heads.fixed, heads.moving)
     for name in names or CHOICES:
         known[name] = row(name, heads, images)
+        TABLE.parent.mkdir(exist_ok=True)
         rows = [HEAD, *(known[choice] for choice in CHOICES if choice in known)]
         with TABLE.open("w", encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows(rows)

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,20 +60,31 @@ def main(first: int = 1, last: int | None = None) -> None:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(SHARED)
     chosen = list(enumerate(mutants(), start=1))[first - 1 : last]
-    for tests in dict.fromkeys(mutant.tests for _, mutant in chosen):
-        if tried(Mutant("__init__.py", "", "", tests), context) != SURVIVED:
-            raise SystemExit(f"without a mutant too these tests fail: {' '.join(tests)}")
-    survivors, caught = [], 0
-    for number, mutant in chosen:
-        since = time.perf_counter()
-        code = tried(mutant, context)
-        said = {CAUGHT: "caught", SURVIVED: "SURVIVED"}.get(code, f"UNCLEAR ({code})")
-        seconds = time.perf_counter() - since
-        print(f"{number:3} {said:8} {seconds:5.1f} s  {mutant.file}: {mutant.old} → {mutant.new}", flush=True)
-        caught += code == CAUGHT
-        survivors += [number] if code != CAUGHT else []
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        unharmed = [
+            Mutant("__init__.py", "", "", tests) for tests in dict.fromkeys(m.tests for _, m in chosen)
+        ]
+        for mutant, (code, _) in zip(unharmed, pool.map(lambda m: timed(m, context), unharmed), strict=True):
+            if code != SURVIVED:
+                raise SystemExit(f"without a mutant too these tests fail: {' '.join(mutant.tests)}")
+        outcomes = pool.map(lambda numbered: timed(numbered[1], context), chosen)
+        survivors = []
+        for (number, mutant), (code, seconds) in zip(chosen, outcomes, strict=True):
+            said = {CAUGHT: "caught", SURVIVED: "SURVIVED"}.get(code, f"UNCLEAR ({code})")
+            print(
+                f"{number:3} {said:8} {seconds:5.1f} s  {mutant.file}: {mutant.old} → {mutant.new}",
+                flush=True,
+            )
+            survivors += [number] if code != CAUGHT else []
+    caught = len(chosen) - len(survivors)
     share = 100 * caught / len(chosen)
     print(f"{caught} of {len(chosen)} caught, {share:.0f} %; not: {survivors or 'none'}")
+
+
+def timed(mutant: Mutant, context: multiprocessing.context.ForkServerContext) -> tuple[int, float]:
+    """The exit code of the mutant's tests, and the seconds they took."""
+    since = time.perf_counter()
+    return tried(mutant, context), time.perf_counter() - since
 
 
 def tried(mutant: Mutant, context: multiprocessing.context.ForkServerContext) -> int:
