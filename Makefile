@@ -31,6 +31,7 @@ bench: $(READY)
 
 docs: $(READY)
 	$(BIN)/python docs/module_graph.py docs/generated/modules.svg
+	$(BIN)/python docs/reference.py docs/generated
 	$(BIN)/sphinx-build --fail-on-warning --quiet -b html docs docs/_build
 
 clean:

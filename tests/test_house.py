@@ -4,9 +4,12 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
+
+import credwarp
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "credwarp"
@@ -61,3 +64,27 @@ def test_strategies_of_a_room_that_know_each_other_are_seen(tmp_path):
     broken = lint_imports(tmp_path)
     assert broken.returncode == 1
     assert "priors" in broken.stdout
+
+
+def test_the_version_is_the_same_everywhere():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {credwarp.__version__}\n" in citation
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert "## Unreleased" in changes or f"## {credwarp.__version__}" in changes
+
+
+def test_importing_the_package_is_quick_and_loads_nothing_heavy():
+    """Counted in processor seconds: a busy machine makes everything late."""
+    code = (
+        "import sys, time; start = time.process_time(); import credwarp; spent = time.process_time() - start;"
+        "sys.exit(spent > 1.5 or 'torch' in sys.modules or 'numpy' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
+
+
+def test_every_mutant_still_has_its_place():
+    table = tomllib.loads((ROOT / "validation" / "mutants.toml").read_text(encoding="utf-8"))
+    for group in table["planted"]:
+        text = (PACKAGE / group["file"]).read_text(encoding="utf-8")
+        assert [old for old, _ in group["changes"] if text.count(old) != 1] == [], group["file"]
+        assert all((ROOT / word).exists() for word in group["tests"] if word.startswith("tests/"))

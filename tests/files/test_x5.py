@@ -1,7 +1,5 @@
 """X5, checked with nitransforms, whose format it is."""
 
-import sys
-
 import h5py
 import numpy as np
 import pytest
@@ -96,9 +94,3 @@ def test_what_is_not_meant_gets_one_sentence(tmp_path, change, sentence):
     with pytest.raises(InputError, match=sentence) as caught:
         files.read_transform(path)
     assert "\n" not in str(caught.value)
-
-
-def test_without_h5py_the_extra_is_named(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "h5py", None)
-    with pytest.raises(InputError, match=r"needs h5py.*pip install 'credwarp\[interop\]'"):
-        files.write_x5(TILT, tmp_path / "map.x5")

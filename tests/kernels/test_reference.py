@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 import torch
-from scipy.ndimage import map_coordinates
+from scipy.ndimage import convolve1d, map_coordinates
 
 from credwarp.kernels import reference
 
@@ -85,6 +85,41 @@ def test_local_statistics_equal_a_loop_over_windows(radius):
         assert variance[place] == pytest.approx(float(window.var(unbiased=False)), rel=1e-9, abs=1e-9)
         wanted = (image[place] - window.mean()) / torch.sqrt(window.var(unbiased=False) + 0.49)
         assert standardised[place] == pytest.approx(float(wanted), rel=1e-9, abs=1e-9)
+
+
+def test_the_exponential_of_a_linear_velocity_stretches_by_its_factor():
+    places = torch.arange(33, dtype=torch.float64) - 16
+    velocity = torch.zeros(1, 3, 33, 2, 2, dtype=torch.float64)
+    velocity[:, 0] = 0.2 * places[:, None, None]
+    found = reference.exponential(velocity, 10)[0, 0, 6:-6, 0, 0]
+    assert torch.allclose(found, (np.exp(0.2) - 1) * places[6:-6], atol=1e-3)
+
+
+def test_smoothing_is_scipys_convolution_with_the_edge_repeated():
+    field, taps = random(1, 3, 7, 5, 6), (0.4, 0.2, 0.1)
+    wanted = field.numpy()
+    for axis in (2, 3, 4):
+        wanted = convolve1d(wanted, [0.1, 0.2, 0.4, 0.2, 0.1], axis=axis, mode="reflect")
+    assert np.allclose(reference.smooth(field, taps), wanted, atol=1e-12)
+
+
+def test_the_helmholtz_operator_is_kappa_squared_minus_second_differences():
+    field, kappa, spacing = random(1, 3, 4, 5, 3), 0.3, (1.0, 2.0, 0.7)
+    wanted = kappa**2 * field.numpy()
+    for axis, step in zip((2, 3, 4), spacing, strict=True):
+        wanted -= convolve1d(field.numpy(), [1.0, -2.0, 1.0], axis=axis, mode="reflect") / step**2
+    assert np.allclose(reference.helmholtz(field, kappa, spacing), wanted, atol=1e-12)
+
+
+def test_a_slope_is_the_rise_of_the_warped_image():
+    image, field = random(2, 5, 6, 7), 0.4 * random(1, 3, 5, 6, 7, seed=1)
+    found = reference.slope(image, field)
+    for axis in range(3):
+        step = torch.zeros_like(field)
+        step[:, axis] = 1e-6
+        rise = (reference.warp(image, field + step) - reference.warp(image, field - step)) / 2e-6
+        inner = (slice(None), slice(None), slice(1, -1), slice(1, -1), slice(1, -1))
+        assert torch.allclose(found[:, :, axis][inner], rise[inner], atol=1e-6)
 
 
 def test_smoothing_and_the_helmholtz_operator_are_symmetric():

@@ -13,7 +13,9 @@ from scipy.ndimage import gaussian_filter
 
 from credwarp.errors import InputError
 from credwarp.likelihoods import Gaussian, Likelihood, Mind, Mixture
+from credwarp.likelihoods.comparison import typical_sd
 from credwarp.likelihoods.decimation import decimation
+from credwarp.likelihoods.mind import EDGES, self_similarity
 from credwarp.likelihoods.noise import Noise
 from pairs import smooth_noise, smooth_parameters, textured
 
@@ -234,3 +236,59 @@ def test_self_similarity_does_not_see_an_inverted_contrast():
         ]
     assert residuals[Mind][1] == pytest.approx(residuals[Mind][0], rel=1e-6)
     assert residuals[Mixture][1] > 10 * residuals[Mixture][0]
+
+
+def test_pairs_of_neighbours_are_counted_not_voxels():
+    draws = np.random.default_rng(1).normal(size=(1, 1, 48, 48, 48)).astype(np.float32)
+    field = torch.from_numpy(gaussian_filter(draws, (0, 0, 1.5, 1.5, 1.5), mode="wrap"))
+    every = torch.ones((1, 48, 48, 48))
+    some = (torch.rand((1, 48, 48, 48), generator=torch.Generator().manual_seed(2)) < 0.5).float()
+    assert float(decimation(field, some)) == pytest.approx(float(decimation(field, every)), rel=0.1)
+
+
+def test_a_typical_deviation_is_not_that_of_a_few_bright_voxels():
+    image = smooth_noise((24, 20, 20), 0.0, 0)
+    image[:4] *= 50
+    everywhere = torch.ones(image.shape, dtype=torch.bool)
+    alone = typical_sd(image[8:], everywhere[8:], 2)
+    assert typical_sd(image, everywhere, 2) == pytest.approx(alone, rel=0.1)
+
+
+def test_self_similarity_is_that_of_a_loop_over_patches():
+    image = smooth_noise((11, 10, 9), 0.7, 4)
+    found = self_similarity(image[None, None], reach=2, radius=1)[0]
+    x, y, z = 5, 5, 4
+
+    def patch(direction):
+        a, b, c = (p + 2 * d for p, d in zip((x, y, z), direction, strict=True))
+        return image[a - 1 : a + 2, b - 1 : b + 2, c - 1 : c + 2]
+
+    distances = np.array([float(((patch(p) - patch(q)) ** 2).mean()) for p, q in EDGES])
+    distances = distances - distances.min()
+    assert len(distances) == 12
+    assert np.allclose(found[:, x, y, z], np.exp(-distances / distances.mean()), rtol=1e-6)
+
+
+def test_the_precision_is_how_sharply_a_residual_is_pulled_to_zero():
+    residual = smooth_noise((1, 2, 5, 6, 4), 0.0, 0).requires_grad_(True)
+    weight = torch.ones((1, 5, 6, 4), dtype=torch.float64)
+    law = noise(alpha=0.3)
+    hyper = law.init(residual.detach(), weight)
+    (slope,) = torch.autograd.grad(law.log_prob(residual, weight, hyper).sum(), residual)
+    assert torch.allclose(law.precision(residual.detach(), hyper), -slope / residual.detach(), rtol=1e-8)
+
+
+def test_the_information_of_a_ramp_is_the_outer_product_of_its_gradient_where_voxels_count():
+    pair = textured((9, 8, 7))
+    x, y, z = torch.meshgrid(*(torch.arange(n, dtype=torch.float64) for n in (9, 8, 7)), indexing="ij")
+    mask = pair.fixed_mask.clone()
+    mask[:4] = False
+    ramp = x + 2 * y - 3 * z
+    likelihood = Gaussian(alpha=0.25).bind(replace(pair, fixed=ramp, moving=ramp, fixed_mask=mask))
+    still = torch.zeros((1, 3, 9, 8, 7), dtype=torch.float64)
+    hyper = {**likelihood.init(likelihood.residual(still)), "log_precision": torch.zeros(1, 1).double()}
+    found = likelihood.information(still, hyper)[0]
+    scale = 0.25 / float(torch.std(ramp[mask])) ** 2
+    wanted = scale * torch.tensor([1.0, 4.0, 9.0, 2.0, -3.0, -6.0], dtype=torch.float64)
+    assert torch.allclose(found[:, 6, 4, 3], wanted)
+    assert not bool(found[:, :4].any())

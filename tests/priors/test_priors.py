@@ -14,7 +14,6 @@ from credwarp.space import Grid
 from pairs import smooth_parameters
 
 MEMBERS = get_args(get_args(Prior)[0])
-FIXED = (GaussianEnergy, SobolevEnergy)
 GRID = Grid((6, 7, 5), np.diag([1.5, 2.0, 1.0, 1.0]))
 UNIT = Grid.isotropic((6, 7, 5), 1.82)
 
@@ -58,8 +57,8 @@ def test_the_fit_is_the_optimum_of_the_joint_density(member):
     prior = member().bind(GRID, GRID)
     w = smooth_parameters((6, 7, 5), 1.0, chains=1)
     fitted = prior.fit(prior.energy(w), prior.init(1))
-    if member in FIXED:
-        assert fitted == prior.init(1)
+    if not bool(prior.hyper_log_prob(prior.init(1)).any()):
+        assert fitted == prior.init(1)  # nothing is unknown
         return
     names = sorted(fitted)
 
@@ -196,3 +195,35 @@ def test_its_gamma_density_is_normalised():
     hyper = {"log_strength": torch.tensor([0.3, -1.0]).double()}
     truth = stats.gamma(3.0, scale=0.5).logpdf(np.exp([0.3, -1.0]))
     assert np.allclose(prior.hyper_log_prob(hyper), truth)
+
+
+@pytest.mark.parametrize("member", MEMBERS)
+def test_a_typical_energy_is_the_number_of_parameters_over_the_strength(member):
+    prior = member().bind(UNIT, UNIT)
+    typical = float(prior.expected_energy(prior.init(1))[0])
+    assert typical == pytest.approx(prior.energy.freedom / member().strength, rel=2 / prior.energy.freedom)
+
+
+@pytest.mark.parametrize("choice", [SobolevEnergy(strength=1.7), GaussianEnergy(strength=1.7)])
+def test_the_strength_of_a_gaussian_prior_is_normalised(choice):
+    """∫ p(w | λ) dw does not depend on λ: ∂ log p / ∂ log λ = (ν − λχ²) / 2."""
+    prior = choice.bind(UNIT, UNIT)
+    w = smooth_parameters(UNIT.shape, 1.0, chains=1)
+    hyper = {"log_strength": prior.init(1)["log_strength"].requires_grad_(True)}
+    (slope,) = torch.autograd.grad(prior.log_prob(w, hyper).sum(), hyper["log_strength"])
+    assert float(slope) == pytest.approx((prior.energy.freedom - 1.7 * float(prior.energy(w))) / 2, rel=1e-10)
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_a_translation_costs_what_kappa_says_and_without_it_nothing(order):
+    w = torch.tensor([0.5, -1.0, 2.0], dtype=torch.float64).view(1, 3, 1, 1, 1).expand(1, 3, *UNIT.shape)
+    prior = SobolevEnergy(order=order, kappa=0.3).bind(UNIT, UNIT)
+    assert float(prior.energy(w)) == pytest.approx(0.3 ** (2 * order) * float(w.square().sum()), rel=1e-9)
+    assert float(GaussianEnergy().bind(UNIT, UNIT).energy(w)) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_the_log_normal_prior_never_pushes_away_from_smoothness():
+    prior = LogNormalEnergy().bind(UNIT, UNIT)
+    sharp = {**prior.init(1), "log_scale": torch.tensor([-6.0], dtype=torch.float64)}
+    far_below = torch.exp(prior.init(1)["location"]) * 1e-3
+    assert float(prior.strength(far_below, sharp)) == 0.0

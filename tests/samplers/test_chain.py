@@ -265,3 +265,14 @@ def test_a_sampler_is_parsed_from_a_plan(sampler):
     assert adapter.validate_python({"kind": sampler.kind}) == sampler
     with pytest.raises(ValidationError, match="greater than 0"):
         adapter.validate_python({"kind": sampler.kind, "step_size": 0.0})
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS, ids=lambda s: s.kind)
+def test_the_lowest_energy_is_the_lowest_that_was_ever_seen(sampler):
+    target = target_of()
+    metric = preconditioners(target)["diagonal"]
+    state = sampler.init(starts(3), target, metric, seed=9)
+    (chunk,) = draw(sampler, target, metric, state, Schedule(30, chunk=30))
+    seen = torch.cat([state.log_density[:, None], chunk.log_density], dim=1)
+    assert torch.equal(chunk.state.lowest, -seen.amax(dim=1))
+    assert not torch.equal(chunk.state.lowest, -chunk.state.log_density)

@@ -16,8 +16,8 @@ from credwarp.kernels.compiled import cache_folder
 from credwarp.kernels.threads import count
 from credwarp.space import Affine, Grid, Warp
 
-PACKAGES = ("torch", "numpy", "scipy", "numba", "nibabel", "SimpleITK", "pydantic", "zarr")
-OPTIONAL = {"h5py": "x5 files", "nitransforms": "x5 and others"}
+PACKAGES = ("torch", "numpy", "scipy", "numba", "nibabel", "SimpleITK", "h5py", "pydantic", "zarr")
+OPTIONAL = {"nitransforms": "interop", "ipyniivue": "notebook", "arviz-stats": "diagnostics"}
 
 
 def facts() -> dict[str, str]:
@@ -33,11 +33,11 @@ def facts() -> dict[str, str]:
         "compiled kernels": _compiled(),
     }
     found |= {name: importlib.metadata.version(name) for name in PACKAGES}
-    for name, purpose in OPTIONAL.items():
+    for name, extra in OPTIONAL.items():
         try:
             found[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
-            found[name] = f"absent ({purpose}: install credwarp[interop])"
+            found[name] = rf"absent (pip install 'credwarp\[{extra}]')"
     return found
 
 

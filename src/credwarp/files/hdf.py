@@ -1,4 +1,4 @@
-"""HDF5, where it is installed, and kept from what its library does not survive."""
+"""HDF5, kept from what its library does not survive."""
 
 import io
 import mmap
@@ -8,42 +8,32 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from credwarp.errors import InputError
 from credwarp.files.atomic import write_bytes
 
 HEAP = b"GCOL\x01\0\0\0"
 
 
-def hdf5() -> Any:
-    """The library h5py, or the sentence that names the extra with it."""
-    try:
-        import h5py
-    except ImportError as error:
-        raise InputError(
-            "this file format needs h5py, which is not installed; run `pip install 'credwarp[interop]'`."
-        ) from error
-    return h5py
-
-
 @contextmanager
 def opened_hdf5(path: Path) -> Iterator[Any]:
     """An HDF5 file to read; one with broken heaps of text is refused, for the library loops in them."""
-    library = hdf5()
+    import h5py  # loads slowly, and few commands need it
+
     with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as block:
         start = block.find(HEAP)
         while start >= 0:
             _check_heap(block, start)
             start = block.find(HEAP, start + len(HEAP))
-    with library.File(path, "r") as file:
+    with h5py.File(path, "r") as file:
         yield file
 
 
 @contextmanager
 def new_hdf5(path: Path) -> Iterator[Any]:
     """An empty HDF5 file, made in memory, for the library crashes on a full disk, and written at the end."""
-    library = hdf5()
+    import h5py
+
     block = io.BytesIO()
-    with library.File(block, "w") as file:
+    with h5py.File(block, "w") as file:
         yield file
     write_bytes(path, block.getvalue())
 

@@ -14,7 +14,7 @@ import numpy as np
 from credwarp.errors import InputError
 from credwarp.files.atomic import write_bytes, write_text
 from credwarp.files.explain import explained
-from credwarp.files.hdf import hdf5, new_hdf5, opened_hdf5
+from credwarp.files.hdf import new_hdf5, opened_hdf5
 from credwarp.files.memory import demand
 
 BANNER = "#Insight Transform File V1.0"
@@ -107,11 +107,12 @@ def write_itk_matlab(path: Path, record: Record) -> None:
 
 def write_itk_hdf5(path: Path, records: Sequence[Record]) -> None:
     """`.h5`: a composite of the records; fields in single precision and compressed, affines in double."""
-    library = hdf5()
-    text = library.string_dtype("ascii")
+    import h5py  # loads slowly, and few commands need it
+
+    text = h5py.string_dtype("ascii")
     with new_hdf5(path) as file:
         file.create_dataset("ITKVersion", data=["5.4.0"], dtype=text)
-        file.create_dataset("HDFVersion", data=[library.version.hdf5_version], dtype=text)
+        file.create_dataset("HDFVersion", data=[h5py.version.hdf5_version], dtype=text)
         group = file.create_group("TransformGroup")
         group.create_group("0").create_dataset("TransformType", data=[f"{COMPOSITE}_double_3_3"], dtype=text)
         for i, record in enumerate(records, start=1):

@@ -60,8 +60,9 @@ class FolderKeeper:
         return self.path / "state" / f"{stage}.safetensors"
 
 
-def open_run(folder: Path) -> Run:
+def open_run(folder: str | Path) -> Run:
     """A run as far as it has got; its inputs are not needed."""
+    folder = Path(folder)
     path = folder / "plan.toml"
     try:
         plan = Plan.from_toml(path.read_text(encoding="utf-8"))

@@ -8,9 +8,8 @@ from annotated_types import Ge, Le
 
 from credwarp.space import Grid
 from credwarp.transforms import interpolation
-from credwarp.transforms.svf import FINEST, Svf, axis_factors, regular
+from credwarp.transforms.svf import BEFORE_TUNING, FINEST, Svf, axis_factors, regular
 
-BEFORE_TUNING = 7
 Spacing = Annotated[float, Ge(1)]
 
 

@@ -7,9 +7,7 @@ from annotated_types import Ge, Le
 
 from credwarp.space import Grid
 from credwarp.transforms import interpolation
-from credwarp.transforms.svf import FINEST, Svf, axis_factors, regular
-
-BEFORE_TUNING = 7
+from credwarp.transforms.svf import BEFORE_TUNING, FINEST, Svf, axis_factors, regular
 
 
 @dataclass(frozen=True)

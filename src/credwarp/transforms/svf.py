@@ -12,6 +12,8 @@ from credwarp.space import Grid
 
 TOLERANCE = 0.02
 FINEST = 12
+# What `auto` takes until velocities are known.
+BEFORE_TUNING = 7
 
 
 @dataclass(frozen=True, eq=False)
