@@ -13,17 +13,22 @@ from credwarp.workflow.complete import (
 from credwarp.workflow.forecast import Forecast, forecast, within
 from credwarp.workflow.request import Request, Subject
 from credwarp.workflow.scoring import Score, score
+from credwarp.workflow.training import Files, Population, begin_training, complete_training
 
 __all__ = [
     "Calibration",
+    "Files",
     "Forecast",
     "Outcome",
+    "Population",
     "Request",
     "Score",
     "Subject",
     "begin",
+    "begin_training",
     "calibrate",
     "complete",
+    "complete_training",
     "diagnosis_of",
     "forecast",
     "known_pair",
