@@ -2,6 +2,7 @@
 
 from credwarp.register.diagnose import Diagnosis, diagnose
 from credwarp.register.draws import Drawn, Held
+from credwarp.register.predict import keep_network
 from credwarp.register.registration import refuse_contradictions, register, reopen
 from credwarp.register.run import Run, Side
 from credwarp.register.stages import Keeper, Kept, Memory, Progress, Series, Watch, unwatched
@@ -19,6 +20,7 @@ __all__ = [
     "Side",
     "Watch",
     "diagnose",
+    "keep_network",
     "refuse_contradictions",
     "register",
     "reopen",

@@ -4,6 +4,7 @@ from credwarp.errors import InputError, PlanError
 from credwarp.plan import Cosine, Plan
 from credwarp.register.approximate import approximate
 from credwarp.register.drawing import draw_chains, draw_law, keep_optimum
+from credwarp.register.predict import predict
 from credwarp.register.run import Run
 from credwarp.register.seek import seek
 from credwarp.register.stages import Keeper, Memory, Watch, unwatched
@@ -11,21 +12,26 @@ from credwarp.register.targets import from_tensors
 from credwarp.register.warm import warm_up
 from credwarp.samplers import Evidence, Structured, Underdamped
 from credwarp.space import Pair
+from credwarp.transforms import DenseSvf
 
-STAGES = ("optimum", "approximation", "warmup", "draws")
+STAGES = ("prediction", "optimum", "approximation", "warmup", "draws")
 
 
 def register(pair: Pair, plan: Plan, keeper: Keeper | None = None, watch: Watch = unwatched) -> Run:
     """The posterior over warps of the pair; what `keeper` already has is not done again."""
     refuse_contradictions(plan)
     keeper = Memory() if keeper is None else keeper
-    sought = seek(pair, plan, keeper, watch)
+    predicted = predict(pair, plan, keeper, watch) if plan.needs_network else None
+    if plan.method == "amortised" and predicted is not None:
+        draw_law(pair, plan, predicted.target, predicted.law, keeper, watch)
+        return reopen(pair, plan, keeper)
+    sought = seek(pair, plan, predicted, keeper, watch)
     if plan.method == "map":
         keep_optimum(pair, plan, sought.target, sought.optima[:1], keeper)
         return reopen(pair, plan, keeper)
     near = approximate(pair, plan, sought, keeper, watch)
     if plan.method == "vi":
-        draw_law(pair, plan, near, keeper, watch)
+        draw_law(pair, plan, near.target, near.law, keeper, watch)
         return reopen(pair, plan, keeper)
     draw_chains(pair, plan, warm_up(pair, plan, sought, near, keeper, watch), keeper, watch)
     return reopen(pair, plan, keeper)
@@ -45,6 +51,13 @@ def reopen(pair: Pair, plan: Plan, keeper: Keeper) -> Run:
 def refuse_contradictions(plan: Plan) -> None:
     """Choices that are each right and do not go together."""
     cosine = isinstance(plan.coordinates, Cosine)
+    if plan.needs_network and not (cosine and isinstance(plan.transform, DenseSvf)):
+        raise PlanError(
+            "a network predicts velocities at voxels, for transform.kind dense in coordinates.kind cosine; "
+            f"the plan has {plan.transform.kind} in {plan.coordinates.kind} ones."
+        )
+    if plan.method == "amortised":
+        return
     if isinstance(plan.variational, Structured) and not cosine and plan.method != "map":
         raise PlanError(
             "variational.kind structured needs coordinates.kind cosine; choose that, or the paper's "
