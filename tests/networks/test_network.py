@@ -185,6 +185,17 @@ def test_another_pair_is_resampled_with_its_content_in_place_and_the_log_says_so
     assert np.abs(placed.network.grid.centre - placed.pair.grid.centre).max() < 0.2
 
 
+def test_voxels_of_the_same_size_coincide_whatever_the_images_sides():
+    wide = moved(Grid.isotropic((20, 14, 12), 2.0), (11.0, 5.0, -2.0))
+    placed = Placed.over(on(wide), network())
+    shift = wide.to_voxels(placed.network.grid.to_world(np.zeros(3)))
+    assert shift == pytest.approx(2 * np.round(shift / 2), abs=1e-6)
+    velocity = images((8, 6, 4))[:1].expand(3, -1, -1, -1).contiguous()
+    found = placed.carried(velocity, DenseSvf().bind(wide))
+    x, y, z = (int(n) for n in np.round(shift / 2))
+    assert torch.allclose(found[:, x : x + 8, y : y + 6, z : z + 4], velocity, atol=1e-5)
+
+
 def test_a_velocity_is_brought_back_in_millimetres():
     """A linear one is exact between voxels; on voxels half as long it has twice as many of them."""
     cube = Grid.isotropic((24, 24, 24), 2.0)

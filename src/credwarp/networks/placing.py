@@ -45,6 +45,8 @@ class Placed:
             affine[:3, 3] = theirs.affine[:3, 3]
         else:
             affine[:3, 3] += content_spot(Volume(theirs, pair.fixed, "fixed image")) - np.array(network.focus)
+            if turned:
+                affine[:3, 3] = _snapped(affine[:3, 3], theirs, network.architecture.coarsening)
         log.info("%s", _sentence(mine, theirs, exact))
         placed = cls(replace(network, grid=Grid(mine.shape, affine)), pair, exact)
         placed._refuse_another_atlas()
@@ -102,6 +104,11 @@ def spot(volume: Volume) -> Spot:
     """The same as three numbers."""
     x, y, z = content_spot(volume).tolist()
     return x, y, z
+
+
+def _snapped(origin: np.ndarray, grid: Grid, step: int) -> np.ndarray:
+    """The place nearest by from which voxels coincide with those of a grid of the same directions."""
+    return grid.to_world(step * np.round(grid.to_voxels(origin) / step))
 
 
 def _sentence(mine: Grid, theirs: Grid, exact: bool) -> str:
