@@ -15,11 +15,9 @@ from rich.table import Table
 from credwarp.files import read
 from credwarp.phantom import pair as built_in
 from credwarp.plan import Plan
-from credwarp.register import Memory, unwatched
-from credwarp.register.approximate import approximate
+from credwarp.register import Memory, warmed
 from credwarp.register.drawing import Recorder
-from credwarp.register.seek import seek
-from credwarp.register.warm import Warmed, warm_up
+from credwarp.register.warm import Warmed
 from credwarp.samplers import Full, LowBlock, Metric, Rough, Underdamped, refreshed
 from credwarp.space import Affine, Pair, Scan, prepare
 from credwarp.summaries.mixing import mixing
@@ -67,10 +65,7 @@ def main() -> None:
     """Print the table."""
     of = _real() if "CREDWARP_DATA" in os.environ else _made()
     plan = Plan().with_settings(["transform.coarsening=1", "sampling.warmup=300"])
-    keeper = Memory()
-    sought = seek(of, plan, keeper, unwatched)
-    near = approximate(of, plan, sought, keeper, unwatched)
-    warmed = warm_up(of, plan, sought, near, keeper, unwatched)
+    ready = warmed(of, plan, Memory())
     table = Table(
         "choice",
         "ms/step",
@@ -86,15 +81,15 @@ def main() -> None:
     )
     longest: Found | None = None
     for choice in CHOICES:
-        found = tried(choice, warmed, of, plan)
+        found = tried(choice, ready, of, plan)
         longest = longest or found
         table.add_row(choice.name, *_cells(found, longest, plan.sampling.chains))
     Console(width=170).print(table, "SD: of the displacements, median ratio to that of the first row.")
 
 
-def tried(choice: Choice, warmed: Warmed, of: Pair, plan: Plan) -> Found:
+def tried(choice: Choice, ready: Warmed, of: Pair, plan: Plan) -> Found:
     """Chains from the warmed state, the first steps dropped."""
-    target, state = warmed.target, warmed.state
+    target, state = ready.target, ready.state
     metric = choice.metric.build(target, target.curvature(state.position))
     state = refreshed(state, target, metric)
     recorder = Recorder.of(target, of, plan)

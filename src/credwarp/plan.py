@@ -64,11 +64,15 @@ Coordinates: TypeAlias = Annotated[Cosine | Smoothed, Field(discriminator="kind"
 
 @dataclass(frozen=True)
 class Optimisation:
-    """The search for the most probable warp: levels from coarse to fine, and from how many starts."""
+    """The search for the most probable warp: levels from coarse to fine, and from how many starts.
+
+    With `start` network it is one climb at the finest level, from what a trained network predicts.
+    """
 
     levels: tuple[Annotated[int, Ge(1)], ...] = (4, 2, 1)
     rounds: Annotated[int, Ge(1)] = 3
     starts: Annotated[int, Ge(1), Le(8)] = 2
+    start: Literal["levels", "network"] = "levels"
 
 
 @dataclass(frozen=True)
@@ -118,7 +122,7 @@ class Plan(BaseModel):
     transform: Transform = DenseSvf()
     likelihood: Likelihood = Mixture()
     prior: Prior = SobolevEnergy()
-    method: Literal["map", "vi", "mcmc"] = "mcmc"
+    method: Literal["map", "vi", "mcmc", "amortised"] = "mcmc"
     coordinates: Coordinates = Cosine()
     optimisation: Optimisation = Optimisation()
     optimiser: Optimiser = Lbfgs(iterations=20)
@@ -128,6 +132,11 @@ class Plan(BaseModel):
     metric: Metric = LowBlock()
     sampling: Sampling = Sampling()
     quality: Quality = Quality()
+
+    @property
+    def needs_network(self) -> bool:
+        """Whether a trained network has a part in it."""
+        return self.method == "amortised" or self.optimisation.start == "network"
 
     @classmethod
     def from_dict(cls, tree: Mapping[str, Any]) -> "Plan":

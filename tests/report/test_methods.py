@@ -56,3 +56,9 @@ def test_without_chains_convergence_is_not_claimed():
     text = methods(Plan().to_toml(), {"method": "map"}, "1").text
     assert "R-hat" not in text
     assert "no uncertainty" in text
+
+
+def test_a_sampler_is_told_of_where_it_drew_and_a_network_where_it_predicted():
+    told = {m: methods(Plan().to_toml(), {"method": m}, "1").text for m in ("mcmc", "vi", "amortised")}
+    assert [method for method, text in told.items() if "Langevin" in text] == ["mcmc"]
+    assert [method for method, text in told.items() if "trained network" in text] == ["amortised"]

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from credwarp.cli import batching, calibrating, demo, examine, registering, warp
+from credwarp.cli import batching, calibrating, demo, examine, registering, training, warp
 from credwarp.cli.console import error, listen, undone_at_the_end
 from credwarp.errors import CredwarpError
 
@@ -29,6 +29,7 @@ app.command(rich_help_panel="Register")(registering.sample)
 app.command(rich_help_panel="Register")(batching.batch)
 app.command(rich_help_panel="Register")(warp.affine)
 app.command(rich_help_panel="Register")(examine.plan)
+app.command(rich_help_panel="Register")(training.train)
 app.command(rich_help_panel="Judge")(registering.diagnose)
 app.command(rich_help_panel="Judge")(registering.report)
 app.command(rich_help_panel="Judge")(calibrating.calibrate)

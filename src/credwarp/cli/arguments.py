@@ -63,6 +63,13 @@ def use_machine(device: str, threads: int | None) -> None:
         compute_on(threads)
 
 
+def device_from(device: str) -> str:
+    """The device itself, where `auto` leaves it open."""
+    import torch
+
+    return "cuda" if device != "cpu" and torch.cuda.is_available() else "cpu"
+
+
 def seconds_from(text: str) -> float:
     """A duration such as 90s, 10min, 1.5h."""
     units = {"s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}

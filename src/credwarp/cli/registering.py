@@ -28,7 +28,11 @@ def register(
     plan: Annotated[ImageOption, typer.Option(help="A plan, as `credwarp plan` prints it.")] = None,
     settings: Settings = None,
     init: Annotated[str | None, typer.Option(help="header, rigid, affine, or a transform's file.")] = None,
-    method: Annotated[str | None, typer.Option(help="map (one warp), vi (fast), mcmc (the default).")] = None,
+    method: Annotated[
+        str | None, typer.Option(help="map (one warp), vi (fast), mcmc (the default), amortised (a network).")
+    ] = None,
+    model: Annotated[ImageOption, typer.Option(help="The network of --method amortised.")] = None,
+    start: Annotated[ImageOption, typer.Option(help="A network from whose output the search starts.")] = None,
     chains: Annotated[int | None, typer.Option(help="Chains, side by side.")] = None,
     draws: Annotated[int | None, typer.Option(help="Draws to keep, all chains together.")] = None,
     budget: Annotated[str | None, typer.Option(help="Time to take, such as 10min or 90s.")] = None,
@@ -50,13 +54,17 @@ def register(
     given = {
         "prealignment.kind": init if initial is None else None,
         "method": method,
+        "optimisation.start": None if start is None else "network",
         "sampling.chains": chains,
         "sampling.draws": draws,
         "seed": seed,
     }
     chosen = plan_from(plan, [*(settings or ()), *(f"{k}={v}" for k, v in given.items() if v is not None)])
     request = Request(
-        Subject(fixed, fixed_mask, fixed_labels), Subject(moving, moving_mask, moving_labels), initial
+        Subject(fixed, fixed_mask, fixed_labels),
+        Subject(moving, moving_mask, moving_labels),
+        initial,
+        _one_network(model, start),
     )
     if not dry_run:
         refuse_used(output)
@@ -164,6 +172,14 @@ def _restored(run: Path, threads: int | None) -> None:
     from credwarp.workflow import threads_of
 
     use_machine("auto", threads if threads is not None else threads_of(run))
+
+
+def _one_network(model: Path | None, start: Path | None) -> Path | None:
+    from credwarp.errors import PlanError
+
+    if model is not None and start is not None:
+        raise PlanError("--model draws from a network and --start only starts from one; give one of them.")
+    return model or start
 
 
 def _forecast(request: object, plan: "Plan", budget: str | None) -> "Plan":

@@ -9,6 +9,7 @@ from credwarp.files.keeping import PAIR, FolderKeeper, open_run
 from credwarp.files.links import Transform
 from credwarp.files.markups import Ellipsoids, NamedPoints
 from credwarp.files.memory import memory_available, peak_memory_mb
+from credwarp.files.networks import TrainingFolder, read_network, write_network
 from credwarp.files.pairs import read_pair, write_pair
 from credwarp.files.plans import read_plan
 from credwarp.files.points import read_points, write_points
@@ -26,6 +27,7 @@ __all__ = [
     "Ellipsoids",
     "NamedPoints",
     "RunFolder",
+    "TrainingFolder",
     "Transform",
     "describe",
     "digest",
@@ -40,6 +42,7 @@ __all__ = [
     "read_itk",
     "read_labels",
     "read_mask",
+    "read_network",
     "read_pair",
     "read_plan",
     "read_points",
@@ -51,6 +54,7 @@ __all__ = [
     "write_components",
     "write_fsl",
     "write_itk",
+    "write_network",
     "write_pair",
     "write_points",
     "write_table",

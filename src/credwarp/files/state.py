@@ -15,6 +15,7 @@ from credwarp.errors import InputError
 from credwarp.files.atomic import write_bytes
 
 FACTS = "facts"
+RUN_AGAIN = "it is no state of a run, or was damaged: run again into a new folder."
 
 
 def write_state(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
@@ -23,15 +24,15 @@ def write_state(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, A
     write_bytes(path, save(own or {"nothing": torch.zeros(1)}, {FACTS: json.dumps(facts)}))
 
 
-def read_state(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """What `write_state` was given."""
-    with _opened(path) as opened:
+def read_state(path: Path, advice: str = RUN_AGAIN) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """What `write_state` was given; where it cannot be read, `advice` ends the sentence."""
+    with _opened(path, advice) as opened:
         return {name: opened.get_tensor(name) for name in opened.keys()}, _facts(opened)  # noqa: SIM118
 
 
 def read_facts(path: Path) -> dict[str, Any]:
     """The facts alone."""
-    with _opened(path) as opened:
+    with _opened(path, RUN_AGAIN) as opened:
         return _facts(opened)
 
 
@@ -41,13 +42,12 @@ def _facts(opened: Any) -> dict[str, Any]:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[Any]:
+def _opened(path: Path, advice: str) -> Iterator[Any]:
     try:
         with safe_open(path, "pt") as opened:
             yield opened
     except (OSError, SafetensorError, KeyError, ValueError) as error:
         said = str(error).strip().splitlines()
         raise InputError(
-            f"{path} cannot be read ({said[0] if said else type(error).__name__}); "
-            "it is no state of a run, or was damaged: run again into a new folder."
+            f"{path} cannot be read ({said[0] if said else type(error).__name__}); {advice}"
         ) from None

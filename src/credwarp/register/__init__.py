@@ -3,6 +3,7 @@
 from credwarp.register.diagnose import Diagnosis, diagnose
 from credwarp.register.draws import Drawn, Held
 from credwarp.register.parting import bring_together, draw_chain
+from credwarp.register.predict import keep_network
 from credwarp.register.registration import refuse_contradictions, register, reopen, warmed
 from credwarp.register.run import Run, Side
 from credwarp.register.stages import Keeper, Kept, Memory, Progress, Series, Watch, unwatched
@@ -22,6 +23,7 @@ __all__ = [
     "bring_together",
     "diagnose",
     "draw_chain",
+    "keep_network",
     "refuse_contradictions",
     "register",
     "reopen",

@@ -9,13 +9,12 @@ import torch
 from torch import Tensor
 
 from credwarp.plan import Plan
-from credwarp.register.approximate import Approximated
 from credwarp.register.diagnose import glance
 from credwarp.register.stages import Keeper, Kept, Progress, Watch
 from credwarp.register.targets import Still
 from credwarp.register.track import Tracker
 from credwarp.register.warm import Warmed
-from credwarp.samplers import Chunk, Randomness, Schedule, State, draw
+from credwarp.samplers import Chunk, Law, Randomness, Schedule, State, draw
 from credwarp.shapes import Parameters, PerChain
 from credwarp.space import Pair
 
@@ -68,12 +67,12 @@ def draw_chains(pair: Pair, plan: Plan, warmed: Warmed, keeper: Keeper, watch: W
     return facts
 
 
-def draw_law(pair: Pair, plan: Plan, near: Approximated, keeper: Keeper, watch: Watch) -> dict[str, Any]:
-    """Independent draws of the variational law instead, arranged as if they were chains."""
-    recorder, sampling = Recorder.of(near.target, pair, plan), plan.sampling
+def draw_law(pair: Pair, plan: Plan, target: Still, law: Law, keeper: Keeper, watch: Watch) -> dict[str, Any]:
+    """Independent draws of a law instead, arranged as if they were chains."""
+    recorder, sampling = Recorder.of(target, pair, plan), plan.sampling
     kept = keeper.load(STAGE)
     done = 0 if kept is None else int(kept.facts["done"])
-    randomness = Randomness.seeded(plan.seed + 1, sampling.chains, near.law.mean.device)
+    randomness = Randomness.seeded(plan.seed + 1, sampling.chains, law.mean.device)
     randomness = randomness if kept is None else Randomness(kept.tensors["randomness"])
     since = time.perf_counter()
     facts: dict[str, Any] = (
@@ -83,10 +82,10 @@ def draw_law(pair: Pair, plan: Plan, near: Approximated, keeper: Keeper, watch: 
     while done < sampling.each:
         some: list[dict[str, Tensor]] = []
         for _ in range(min(sampling.chunk, sampling.each - done)):
-            position, randomness = near.law.draw(randomness)
-            w = near.target.parameters(position)
+            position, randomness = law.draw(randomness)
+            w = target.parameters(position)
             with torch.no_grad():
-                terms = near.target.posterior.evaluate(w, near.target.hyper.shared(len(w)))
+                terms = target.posterior.evaluate(w, target.hyper.shared(len(w)))
             some.append(recorder.record(w, terms.log_density))
         keeper.append(done, sampling.each, _stacked(some))
         done += len(some)

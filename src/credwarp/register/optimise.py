@@ -35,9 +35,7 @@ def optimise(pair: Pair, plan: Plan, start: int = 0) -> Optimised:
     """
     found: Optimised | None = None
     spent = 0
-    for factor in plan.optimisation.levels:
-        if factor > 1 and min(pair.grid.shape) < SMALLEST_SIDE * factor:
-            continue
+    for factor in levels_of(pair, plan):
         target = _target(pair, plan, factor)
         first = beginning(target, plan.seed, start) if found is None else carried(found, target.posterior)
         found = climb(target, first, plan.optimiser, plan.optimisation.rounds)
@@ -48,6 +46,11 @@ def optimise(pair: Pair, plan: Plan, start: int = 0) -> Optimised:
         )  # fmt: skip
     assert found is not None
     return replace(found, gradients=spent)
+
+
+def levels_of(pair: Pair, plan: Plan) -> list[int]:
+    """The plan's levels that leave enough voxels."""
+    return [f for f in plan.optimisation.levels if f == 1 or min(pair.grid.shape) >= SMALLEST_SIDE * f]
 
 
 def beginning(target: VelocityTarget, seed: int, start: int) -> Parameters:

@@ -4,15 +4,17 @@ from credwarp.errors import InputError, PlanError
 from credwarp.plan import Cosine, Plan
 from credwarp.register.approximate import approximate
 from credwarp.register.drawing import draw_chains, draw_law, keep_optimum
+from credwarp.register.predict import predict
 from credwarp.register.run import Run
-from credwarp.register.seek import seek
+from credwarp.register.seek import Sought, seek
 from credwarp.register.stages import Keeper, Memory, Watch, unwatched
 from credwarp.register.targets import from_tensors
 from credwarp.register.warm import Warmed, warm_up
 from credwarp.samplers import Evidence, Structured, Underdamped
 from credwarp.space import Pair
+from credwarp.transforms import DenseSvf
 
-STAGES = ("optimum", "approximation", "warmup", "draws")
+STAGES = ("prediction", "optimum", "approximation", "warmup", "draws")
 
 
 def register(pair: Pair, plan: Plan, keeper: Keeper | None = None, watch: Watch = unwatched) -> Run:
@@ -21,18 +23,22 @@ def register(pair: Pair, plan: Plan, keeper: Keeper | None = None, watch: Watch 
     keeper = Memory() if keeper is None else keeper
     if plan.method == "mcmc":
         draw_chains(pair, plan, warmed(pair, plan, keeper, watch), keeper, watch)
-        return reopen(pair, plan, keeper)
-    sought = seek(pair, plan, keeper, watch)
-    if plan.method == "map":
-        keep_optimum(pair, plan, sought.target, sought.optima[:1], keeper)
+    elif plan.method == "amortised":
+        predicted = predict(pair, plan, keeper, watch)
+        draw_law(pair, plan, predicted.target, predicted.law, keeper, watch)
     else:
-        draw_law(pair, plan, approximate(pair, plan, sought, keeper, watch), keeper, watch)
+        sought = _sought(pair, plan, keeper, watch)
+        if plan.method == "map":
+            keep_optimum(pair, plan, sought.target, sought.optima[:1], keeper)
+        else:
+            near = approximate(pair, plan, sought, keeper, watch)
+            draw_law(pair, plan, near.target, near.law, keeper, watch)
     return reopen(pair, plan, keeper)
 
 
 def warmed(pair: Pair, plan: Plan, keeper: Keeper, watch: Watch = unwatched) -> Warmed:
     """Chains ready to be drawn from: every stage before the draws, done before or now."""
-    sought = seek(pair, plan, keeper, watch)
+    sought = _sought(pair, plan, keeper, watch)
     near = approximate(pair, plan, sought, keeper, watch)
     return warm_up(pair, plan, sought, near, keeper, watch)
 
@@ -51,6 +57,13 @@ def reopen(pair: Pair, plan: Plan, keeper: Keeper) -> Run:
 def refuse_contradictions(plan: Plan) -> None:
     """Choices that are each right and do not go together."""
     cosine = isinstance(plan.coordinates, Cosine)
+    if plan.needs_network and not (cosine and isinstance(plan.transform, DenseSvf)):
+        raise PlanError(
+            "a network predicts velocities at voxels, for transform.kind dense in coordinates.kind cosine; "
+            f"the plan has {plan.transform.kind} in {plan.coordinates.kind} ones."
+        )
+    if plan.method == "amortised":
+        return
     if isinstance(plan.variational, Structured) and not cosine and plan.method != "map":
         raise PlanError(
             "variational.kind structured needs coordinates.kind cosine; choose that, or the paper's "
@@ -66,3 +79,9 @@ def refuse_contradictions(plan: Plan) -> None:
             "hyper.kind evidence finds the strength of a sobolev or gaussian prior in cosine coordinates; "
             f"the plan has {plan.prior.kind} in {plan.coordinates.kind} ones."
         )
+
+
+def _sought(pair: Pair, plan: Plan, keeper: Keeper, watch: Watch) -> Sought:
+    """The search, from what a network predicts if the plan has one to start from."""
+    predicted = predict(pair, plan, keeper, watch) if plan.needs_network else None
+    return seek(pair, plan, predicted, keeper, watch)

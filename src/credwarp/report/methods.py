@@ -87,12 +87,17 @@ def methods(plan: str, qc: Mapping[str, Any], version: str) -> Methods:
     cited: list[str] = []
     sentences = [
         _cited(f"The images were registered with credwarp {version}", ("grzech",), cited),
-        *(_choice(section, tree, cited) for section in SECTIONS),
+        *(_choice(section, tree, cited) for section in _sections(qc)),
         _decimation(tree, qc, cited),
         _inference(qc, cited),
     ]
     text = " ".join(sentence for sentence in sentences if sentence)
     return Methods(text, tuple(REFERENCES[key] for key in cited))
+
+
+def _sections(qc: Mapping[str, Any]) -> list[str]:
+    """A sampler is told of where it drew."""
+    return [section for section in SECTIONS if section != "sampler" or qc.get("method", "mcmc") == "mcmc"]
 
 
 def _choice(section: str, tree: Mapping[str, Any], cited: list[str]) -> str:

@@ -5,7 +5,7 @@ from typing import Annotated, TypeAlias
 from pydantic import Field
 
 from credwarp.samplers.adam import Adam, Moments
-from credwarp.samplers.approximation import Approximation, Fit, Fitted
+from credwarp.samplers.approximation import Approximation, Fit, Fitted, Law
 from credwarp.samplers.chain import Info, State, Transition, refreshed
 from credwarp.samplers.draw import Chunk, Schedule, draw, warm
 from credwarp.samplers.hmc import Hmc
@@ -74,6 +74,7 @@ __all__ = [
     "Hyper",
     "Identity",
     "Info",
+    "Law",
     "Lbfgs",
     "LowBlock",
     "Metric",

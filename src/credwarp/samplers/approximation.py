@@ -11,19 +11,24 @@ Reason: TypeAlias = Literal["converged", "capped", "diverged"]
 
 
 @runtime_checkable
-class Approximation(Protocol):
-    """A Gaussian law q that stands in for the target."""
+class Law(Protocol):
+    """Something to draw from independently."""
 
     @property
     def mean(self) -> Vector:
         """μ."""
 
+    def draw(self, randomness: Randomness) -> tuple[Positions, Randomness]:
+        """A draw for each stream."""
+
+
+@runtime_checkable
+class Approximation(Law, Protocol):
+    """A Gaussian law q that stands in for the target."""
+
     @property
     def preconditioner(self) -> Preconditioner:
         """What its covariance offers a sampler."""
-
-    def draw(self, randomness: Randomness) -> tuple[Positions, Randomness]:
-        """A draw for each stream."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,20 +18,25 @@ from credwarp.workflow.machine import compute_on
 from credwarp.workflow.parting import draw_apart, join, warm_up
 from credwarp.workflow.request import Request, Subject
 from credwarp.workflow.scoring import Score, score
+from credwarp.workflow.training import Files, Population, begin_training, complete_training
 
 __all__ = [
     "NOT_CONVERGED",
     "Calibration",
+    "Files",
     "Forecast",
     "Outcome",
+    "Population",
     "Request",
     "Score",
     "Subject",
     "begin",
+    "begin_training",
     "calibrate",
     "code_of",
     "complete",
     "compute_on",
+    "complete_training",
     "diagnosis_of",
     "draw_apart",
     "forecast",

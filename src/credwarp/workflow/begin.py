@@ -11,11 +11,20 @@ from typing import Any
 
 import torch
 
-from credwarp.errors import InputError
-from credwarp.files import PAIR, RunFolder, write_pair, write_text, write_volume
+from credwarp.errors import InputError, PlanError
+from credwarp.files import (
+    PAIR,
+    FolderKeeper,
+    RunFolder,
+    read_network,
+    write_pair,
+    write_text,
+    write_volume,
+)
 from credwarp.kernels.threads import count
+from credwarp.networks import Network
 from credwarp.plan import Plan
-from credwarp.register import refuse_contradictions
+from credwarp.register import keep_network, refuse_contradictions
 from credwarp.workflow.request import Request
 
 PACKAGES = ("torch", "numpy", "scipy", "numba", "nibabel", "SimpleITK", "zarr")
@@ -25,11 +34,14 @@ def begin(request: Request, plan: Plan, folder: Path) -> None:
     """From here on `complete` can do the rest, now or after any interruption."""
     refuse_contradictions(plan)
     refuse_used(folder)
+    network = network_for(plan, request)
     with removed_if_it_fails(folder):
         RunFolder.create(folder)
         (folder / "state").mkdir(exist_ok=True)
         pair = request.prepare(plan)
         write_pair(folder / PAIR, pair)
+        if network is not None:
+            keep_network(FolderKeeper(folder), network)
         moving = request.moving.read()
         write_volume(moving.image, folder / "state" / "moving.nii.gz")
         if moving.labels is not None:
@@ -57,6 +69,23 @@ def refuse_used(folder: Path) -> None:
             f"{folder} already holds a run; go on with it by `credwarp resume {folder}`, "
             "or name another folder."
         )
+
+
+def network_for(plan: Plan, request: Request) -> Network | None:
+    """The trained network that the plan needs, copied into the run so that it outlives its file."""
+    if plan.needs_network and request.network is None:
+        raise PlanError(
+            "the plan needs a trained network; name its file with --method amortised --model MODEL, or with "
+            "--start MODEL."
+        )
+    if request.network is None:
+        return None
+    if not plan.needs_network:
+        raise PlanError(
+            f"the plan has no use for the network {request.network}; add --method amortised, or give it "
+            "as --start."
+        )
+    return read_network(request.network)
 
 
 def circumstances(plan: Plan) -> dict[str, Any]:

@@ -154,6 +154,7 @@ def _qc(run: Run, summary: Summary, diagnosis: Diagnosis | None, raised: list[Fl
         "stages": stages,
         "basins": run.facts.get("optimum", {}).get("basins", []),
         "evidence": run.facts.get("optimum", {}).get("evidence"),
+        "gradients_saved": run.facts.get("optimum", {}).get("gradients_saved"),
         "virial": (warmup.get("virials") or [None])[-1],
         "step_size": run.facts.get("draws", {}).get("step_size"),
         "divergences": run.facts.get("draws", {}).get("divergences", 0),

@@ -9,14 +9,15 @@ import torch
 
 from credwarp.errors import BudgetError
 from credwarp.plan import Plan
+from credwarp.register.seek import SEARCH_OVERHEAD
 from credwarp.register.target import VelocityTarget
 from credwarp.register.targets import Still, bound, seen
 from credwarp.shapes import Positions
 from credwarp.space import Grid, Pair
 
 REPEATS = 3
-# Gradients that a search takes beyond its iterations, and solves of a variational iteration, in gradients.
-SEARCH_OVERHEAD, SOLVES = 1.15, 8.0
+# Solves of a variational iteration, in gradients.
+SOLVES = 8.0
 FEWEST_DRAWS, LEAST_THIN = 40, 2
 BASE_MB = 900.0
 
@@ -59,13 +60,16 @@ def forecast(pair: Pair, plan: Plan) -> Forecast:
     all_of_them = _seconds(lambda: target.evaluate(some))
     step = all_of_them + _overhead(target, plan, some)
     summary = _seconds(lambda: target.posterior.transform.displacement(target.parameters(some[:1])))
-    searching = plan.optimisation.starts * plan.optimisation.rounds * plan.optimiser.iterations
     sampling, size = plan.sampling, target.dimension
-    per_draw = {"map": 0.0, "vi": SOLVES * one, "mcmc": step * sampling.thin / chains}[plan.method]
+    per_draw = {
+        "map": 0.0, "vi": SOLVES * one, "mcmc": step * sampling.thin / chains, "amortised": one,
+    }[plan.method]  # fmt: skip
     draws = 1 if plan.method == "map" else sampling.each * chains
     return Forecast(
-        optimum=searching * SEARCH_OVERHEAD * one * _levels(plan),
-        approximation=0.0 if plan.method == "map" else plan.variational.iterations * (2 + SOLVES) * one,
+        optimum=_searching(plan) * one,
+        approximation=0.0
+        if plan.method in ("map", "amortised")
+        else plan.variational.iterations * (2 + SOLVES) * one,
         warmup=(sampling.warmup + 82) * step if plan.method == "mcmc" else 0.0,
         each_draw=per_draw + 4 * summary,
         draws=draws,
@@ -127,9 +131,15 @@ def _block_mb(plan: Plan) -> float:
     return float(getattr(plan.metric, "size", 0)) ** 2 * (3 * 4 + 4 * 8) * 1e-6
 
 
-def _levels(plan: Plan) -> float:
-    """What all levels cost together, in gradients at the finest."""
-    return sum(factor**-3 for factor in plan.optimisation.levels)
+def _searching(plan: Plan) -> float:
+    """What the search costs, in gradients at the finest level."""
+    chosen = plan.optimisation
+    climb = chosen.rounds * plan.optimiser.iterations * SEARCH_OVERHEAD
+    if plan.method == "amortised":
+        return 0.0
+    if chosen.start == "network":
+        return climb
+    return chosen.starts * climb * sum(factor**-3 for factor in chosen.levels)
 
 
 def _seconds(work: Callable[[], object]) -> float:

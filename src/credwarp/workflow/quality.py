@@ -126,7 +126,7 @@ def _of_images(run: Run, limits: Quality) -> list[Flag]:
         found.append(
             Flag("low_overlap", f"the images' masks share {100 * overlap:.0f} % of what they cover together.")
         )
-    gain = run.facts.get("optimum", {}).get("explained")
+    gain = run.facts.get("optimum", run.facts.get("prediction", {})).get("explained")
     if gain is not None and gain < limits.improvement:
         found.append(
             Flag(

@@ -34,11 +34,15 @@ class Subject:
 
 @dataclass(frozen=True)
 class Request:
-    """Two subjects; `initial` is a file that takes points of fixed to points of moving, if there is one."""
+    """Two subjects; `initial` is a file that takes points of fixed to points of moving, if there is one.
+
+    `network` is a trained one's file, which some plans need.
+    """
 
     fixed: Subject
     moving: Subject
     initial: Path | None = None
+    network: Path | None = None
 
     def prepare(self, plan: Plan) -> Pair:
         """The pair, read and pre-aligned as the plan says."""
@@ -58,6 +62,8 @@ class Request:
                     found[f"{side}_{name}"] = provenance_of(path)
         if self.initial is not None:
             found["initial"] = provenance_of(self.initial)
+        if self.network is not None:
+            found["network"] = provenance_of(self.network)
         return found
 
     def _initial(self, fixed: Scan, moving: Scan, plan: Plan) -> Affine:

@@ -1,0 +1,1 @@
+"""A network for the built-in population, trained and held against the search it stands in for."""
