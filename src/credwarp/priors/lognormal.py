@@ -12,7 +12,7 @@ from credwarp.priors.energy import PAPER_VOXEL, Energy
 from credwarp.shapes import Hyper, Parameters, PerChain
 from credwarp.space import Grid
 
-# χ² per parameter that counts as none: slopes of a thousandth. The paper's density has no bound where χ² is 0.
+# χ² per parameter that counts as none: slopes of a thousandth. The paper's density is unbounded where χ² is 0.
 NO_ENERGY = 1e-6
 
 
@@ -21,8 +21,8 @@ class LogNormalEnergy:
     """χ² ~ Lognormal(μ, σ²), exp(μ) ~ Γ(ν/2, λ/2), σ² ~ Lognormal(η, ς²), λ = `strength` to begin with.
 
     E_reg(w) = ν/2 log χ² + log σ + (log χ² − μ)² / 2σ². Its gradient is that of a Gaussian of strength
-    (ν + 2 (log χ² − μ)/σ²) / χ², so unless σ² is about 1/ν the prior is the scale-free χ^−ν. Below a millionth
-    of ν, χ² counts as that much, so that no deformation is a place to start from.
+    (ν + 2 (log χ² − μ)/σ²) / χ², so unless σ² is about 1/ν the prior is the scale-free χ^−ν. Below a
+    millionth of ν, χ² counts as that much, so that chains can start at no deformation.
     """
 
     kind: Literal["lognormal"] = "lognormal"
