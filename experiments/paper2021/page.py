@@ -19,9 +19,9 @@ SHARED = ("optimum", "approximation")
 INTRODUCTION = """
 # The paper's experiments
 
-The five experiments of [Grzech et al. 2021](https://www.melba-journal.org/papers/2021:016.html) and its table of
-run times, on data that everyone has. `make paper` runs them and writes this page; every number is read from the
-folders of its runs, but for those called *paper*.
+The five experiments of [Grzech et al. 2021](https://www.melba-journal.org/papers/2021:016.html) and its
+table of run times, on data that everyone has. `make paper` runs them and writes this page; every number is
+read from the folders of its runs, but for those called *paper*.
 """
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from experiments.paper2021.anatomy import GROUPS
 from experiments.paper2021.results import Finished, Result, Spread
 from experiments.paper2021.starts import meeting
+from experiments.paper2021.verdicts import APART
 
 NONE = "—"
 PAPERS = {"vi": "VI", "sgld": "SG-MCMC", "voxelmorph": "VoxelMorph"}
@@ -99,11 +100,11 @@ def runtime(found: Finished) -> Table:
     def ours(result: Result) -> tuple[str, ...]:
         worst, median = result.effective
         steps = result.transitions * result.plan.sampling.chains
-        rates = (result.draws, steps or None, median, worst)
-        return (
-            f"{result.registration_seconds:.1f}",
-            *(NONE if count is None else f"{count / result.draw_seconds:.3g}" for count in rates),
+        rates = tuple(
+            f"{count / result.draw_seconds:.3g}" if count else NONE for count in (result.draws, steps)
         )
+        effective = tuple(_at_most(result, n / result.draw_seconds) for n in (median, worst))
+        return (f"{result.registration_seconds:.1f}", *rates, *effective)
 
     columns = (
         "model",
@@ -176,28 +177,10 @@ def bsplines(found: Finished) -> Table:
 
 
 def mixing(found: Sequence[Finished]) -> Table:
-    """Have the chains met? Every chain of every experiment."""
-    rows = []
-    for finished in found:
-        for result in finished.results:
-            facts = result.measured["mixing"]
-            if facts is None:
-                continue
-            worst, median = result.effective
-            rows.append(
-                (
-                    finished.experiment.title,
-                    result.cell.title,
-                    f"{result.plan.sampling.chains} × {result.transitions}",
-                    number(facts["rhat_max"]),
-                    f"{worst:.0f}",
-                    f"{median:.0f}",
-                    f"{worst / result.draw_seconds:.2g}",
-                    "yes" if facts["converged"] else "no",
-                )
-            )
+    """Have the chains met? Every run of chains once, whichever experiments it is of."""
+    runs = {result.folder: result for finished in found for result in finished.results}
+    chained = [result for result in runs.values() if result.measured["mixing"] is not None]
     columns = (
-        "experiment",
         "chains",
         "transitions",
         "R-hat, worst",
@@ -206,7 +189,27 @@ def mixing(found: Sequence[Finished]) -> Table:
         "ESS/s, worst",
         "converged",
     )
-    return Table("Convergence of every chain", columns, tuple(rows))
+    return Table("Convergence of every chain", columns, tuple(_mixed(result) for result in chained))
+
+
+def _mixed(result: Result) -> tuple[str, ...]:
+    facts, (worst, median) = result.measured["mixing"], result.effective
+    return (
+        result.cell.title,
+        f"{result.plan.sampling.chains} × {result.transitions}",
+        number(facts["rhat_max"]),
+        _at_most(result, worst),
+        _at_most(result, median),
+        _at_most(result, worst / result.draw_seconds),
+        "yes" if facts["converged"] else "no",
+    )
+
+
+def _at_most(result: Result, effective: float) -> str:
+    """An effective size; of chains that have not met it is only a bound."""
+    facts = result.measured["mixing"]
+    bound = facts is not None and not facts["rhat_max"] <= APART
+    return f"{'≤ ' if bound else ''}{effective:.3g}"
 
 
 def calibration(found: Finished) -> Table:

@@ -12,7 +12,7 @@ from credwarp.priors.energy import PAPER_VOXEL, Energy
 from credwarp.shapes import Hyper, Parameters, PerChain
 from credwarp.space import Grid
 
-# χ² per parameter that counts as none: slopes of a thousandth. The paper's density is unbounded where χ² is 0.
+# χ² per parameter that counts as none, slopes of a thousandth: the paper's density is unbounded at χ² = 0.
 NO_ENERGY = 1e-6
 
 
