@@ -14,7 +14,6 @@ from experiments.paper2021.anatomy import columns, members
 from experiments.paper2021.cells import Cell, Experiment
 
 MEASURED = "measured.json"
-BEFORE_DRAWS = ("optimum", "approximation", "warmup")
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ class Result:
     @property
     def registration_seconds(self) -> float:
         """Until the first draw could be made."""
-        return sum(self.measured["seconds"].get(stage, 0.0) for stage in BEFORE_DRAWS)
+        return sum(spent for stage, spent in self.measured["seconds"].items() if stage != "draws")
 
     @property
     def draw_seconds(self) -> float:
