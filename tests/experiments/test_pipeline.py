@@ -127,9 +127,8 @@ def test_roughness_is_the_step_between_neighbours_inside():
     assert roughness(determinant, inside) < 1
 
 
-def test_one_experiment_can_be_asked_for_and_one_that_is_none_is_refused(
-    output, tmp_path, monkeypatch, capsys
-):
+def test_one_experiment_can_be_asked_for_without_running_it_again(output, tmp_path, monkeypatch):
+    monkeypatch.setattr(running, "register", lambda *given: pytest.fail("a run was run again"))
     monkeypatch.setattr(cells.Scale, "read", classmethod(lambda cls, name: TINY))
     arguments = ["--output", str(output), "--page", str(tmp_path)]
     assert program.main([*arguments, "--only", "5"]) == 0
