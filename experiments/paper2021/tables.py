@@ -223,6 +223,7 @@ def calibration(found: Finished) -> Table:
         "error before (mm)",
         "error of the mean (mm)",
         *(f"truth in {100 * n:.0f} % intervals" for n in (0.5, 0.9, 0.95)),
+        "error / SD",
         "sparsification excess",
         "calibration error of labels",
         "Brier score",
@@ -233,11 +234,11 @@ def calibration(found: Finished) -> Table:
 
 def _truth(measured: Mapping[str, Any]) -> tuple[str, ...]:
     if "truth" not in measured:
-        return (NONE,) * 6
+        return (NONE,) * 7
     truth = measured["truth"]
     held = tuple(f"{100 * share:.0f} %" for share in truth["coverage"])
     excess = number(measured["sparsification"]["area"])
-    return number(truth["before"]), number(truth["after"]), *held, excess
+    return number(truth["before"]), number(truth["after"]), *held, number(truth["ratio"]), excess
 
 
 def _trust(measured: Mapping[str, Any]) -> tuple[str, ...]:

@@ -94,7 +94,7 @@ def test_calibration_is_that_of_the_truth_and_of_the_labels(tmp_path):
     line = row(tables.calibration(found), "VI")
     assert line["error before (mm)"] == "3.00"
     assert line["truth in 90 % intervals"] == "80 %"
-    assert line["sparsification excess"] == "0.15"
+    assert (line["error / SD"], line["sparsification excess"]) == ("1.50", "0.15")
     assert (line["calibration error of labels"], line["Brier score"]) == ("0.100", "0.100")
 
 
