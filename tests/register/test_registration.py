@@ -113,7 +113,9 @@ def test_every_choice_of_the_plan_runs(settings):
 def test_the_papers_own_inference_runs_from_each_of_its_starts(start):
     run = register(pair(), Plan().with_settings([*PAPER, f"sampling.start={start}"]))
     assert run.total == 12
-    assert bool(torch.isfinite(velocities(run)).all())
+    found = velocities(run)
+    assert bool(torch.isfinite(found).all())
+    assert bool((found.diff(dim=0) != 0).flatten(1).any(dim=1).all())
 
 
 def test_the_hyperparameters_stay_where_they_are_once_draws_are_kept():

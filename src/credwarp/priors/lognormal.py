@@ -12,13 +12,17 @@ from credwarp.priors.energy import PAPER_VOXEL, Energy
 from credwarp.shapes import Hyper, Parameters, PerChain
 from credwarp.space import Grid
 
+# χ² per parameter that counts as none, slopes of a thousandth: the paper's density is unbounded at χ² = 0.
+NO_ENERGY = 1e-6
+
 
 @dataclass(frozen=True)
 class LogNormalEnergy:
     """χ² ~ Lognormal(μ, σ²), exp(μ) ~ Γ(ν/2, λ/2), σ² ~ Lognormal(η, ς²), λ = `strength` to begin with.
 
     E_reg(w) = ν/2 log χ² + log σ + (log χ² − μ)² / 2σ². Its gradient is that of a Gaussian of strength
-    (ν + 2 (log χ² − μ)/σ²) / χ², so unless σ² is about 1/ν the prior is the scale-free χ^−ν.
+    (ν + 2 (log χ² − μ)/σ²) / χ², so unless σ² is about 1/ν the prior is the scale-free χ^−ν. Below a
+    millionth of ν, χ² counts as that much, so that chains can start at no deformation.
     """
 
     kind: Literal["lognormal"] = "lognormal"
@@ -52,7 +56,7 @@ class UnknownEnergy:
 
     def log_prob(self, w: Parameters, hyper: Hyper) -> PerChain:
         """−E_reg(w)."""
-        log_energy = torch.log(self.energy(w).clamp(min=torch.finfo(torch.float64).tiny))
+        log_energy = self._log(self.energy(w))
         apart = (log_energy - hyper["location"]) * torch.exp(-hyper["log_scale"])
         return -0.5 * self.energy.freedom * log_energy - hyper["log_scale"] - 0.5 * apart**2
 
@@ -67,7 +71,7 @@ class UnknownEnergy:
 
     def fit(self, energy: PerChain, hyper: Hyper) -> Hyper:
         """The most probable μ and σ given χ²: coordinate-wise Newton steps, both concave."""
-        log_energy = torch.log(energy.clamp(min=torch.finfo(torch.float64).tiny))
+        log_energy = self._log(energy)
         location, log_scale = hyper["location"], hyper["log_scale"]
         for _ in range(50):
             location = self._fit_location(log_energy, location, log_scale)
@@ -80,8 +84,11 @@ class UnknownEnergy:
 
     def strength(self, energy: PerChain, hyper: Hyper) -> PerChain:
         """λ in ∇ log p(w) = −λ ∇χ²/2, never below zero."""
-        pull = 2 * (torch.log(energy) - hyper["location"]) * torch.exp(-2 * hyper["log_scale"])
+        pull = 2 * (self._log(energy) - hyper["location"]) * torch.exp(-2 * hyper["log_scale"])
         return ((self.energy.freedom + pull) / energy).clamp(min=0)
+
+    def _log(self, energy: PerChain) -> PerChain:
+        return torch.log(energy.clamp(min=NO_ENERGY * self.energy.freedom))
 
     def _fit_location(self, log_energy: PerChain, location: PerChain, log_scale: PerChain) -> PerChain:
         half, sharpness = self.energy.freedom / 2, torch.exp(-2 * log_scale)

@@ -1,0 +1,1 @@
+"""Experiments that others published, run anew."""
