@@ -1,6 +1,8 @@
 """What every test shares: tensor shapes checked at each call, the folder of real pairs, one seed."""
 
+import logging
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 os.environ.setdefault(
@@ -17,6 +19,16 @@ ROOMS = {path.stem for path in SOURCE.iterdir() if not path.stem.startswith("_")
 install_import_hook([f"credwarp.{room}" for room in sorted(ROOMS)], "beartype.beartype")
 
 REAL_PAIRS = Path(os.environ.get("CREDWARP_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
+@pytest.fixture(autouse=True)
+def _log_as_before() -> Iterator[None]:
+    """A command that a test runs may redirect the package's log; the next test finds it as it was."""
+    log = logging.getLogger("credwarp")
+    before = (log.handlers[:], log.level, log.propagate)
+    yield
+    log.handlers[:], log.propagate = before[0], before[2]
+    log.setLevel(before[1])
 
 
 @pytest.fixture

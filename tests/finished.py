@@ -42,7 +42,8 @@ def known(**changes) -> dict:
         "reliability": {"predicted": [0.2, 0.9], "observed": [0.3, 0.8], "brier": 0.1, "error": 0.1},
         "risk": {"x": [0.5, 1.0], "y": [0.0, 0.1], "mean": 0.05},
         "truth": {
-            "before": 3.0, "after": 1.0, "ratio": 1.5, "nominal": [0.5, 0.9, 0.95], "coverage": [0.4, 0.8, 0.9],
+            "before": 3.0, "after": 1.0, "ratio": 1.5,
+            "nominal": [0.5, 0.9, 0.95], "coverage": [0.4, 0.8, 0.9],
         },
         "sparsification": {"x": [0.0, 0.5], "y": [1.0, 0.8], "oracle": [1.0, 0.5], "area": 0.15},
         "source": "a source",

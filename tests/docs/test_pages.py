@@ -18,7 +18,8 @@ from credwarp.space import Grid, Volume
 from pages import DOCS, PAGES, ROOT, Block, as_said, blocks, commands, run, with_little_work
 from pairs import smooth_noise
 
-# Not run: what Sphinx alone reads, output, and the installation, which scripts/release_check.sh runs.
+# Not run: what Sphinx alone reads, output, and in `sh` what takes other machines, hours of training or the
+# installation, which scripts/release_check.sh runs; tests/batch and tests/networks run those commands small.
 SILENT = {"{toctree}", "{image}", "{include}", "{csv-table}", "text", "sh"}
 SPOKEN = {"console", "python", "toml", "json"}
 # The blocks of extend/ are files of a tree, which tests/docs/test_extend.py makes.

@@ -140,7 +140,7 @@ def test_every_writer_says_that_the_disk_is_full_and_leaves_nothing(tmp_path):
         print(sorted(path.name for path in folder.iterdir()))
     """
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=True
+        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, encoding="utf-8", check=True
     )
     *outcomes, left = done.stdout.splitlines()
     assert left == "[]"

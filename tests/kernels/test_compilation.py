@@ -37,7 +37,7 @@ def first_calls(**places):
     environment = {key: value for key, value in os.environ.items() if key != "NUMBA_CACHE_DIR"}
     environment |= {"OMP_NUM_THREADS": "1", **places}
     command = [sys.executable, "-c", FIRST_CALLS]
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    ended = subprocess.run(command, env=environment, capture_output=True, encoding="utf-8", timeout=300)
     assert ended.returncode == 0, ended.stderr
     seconds, folder = ended.stdout.split()
     return float(seconds), folder

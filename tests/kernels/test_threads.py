@@ -142,7 +142,7 @@ def test_kernels_hold_their_scratch_memory_while_they_claim_tasks():
     """numba frees an array after its last use; with only its address in use, another thread gets it."""
     seen = 0
     for path in sorted(Path(cpu.__file__).parent.glob("*.py")):
-        for function in ast.walk(ast.parse(path.read_text())):
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if not (
                 isinstance(function, ast.FunctionDef)
                 and "kernel" in map(ast.unparse, function.decorator_list)

@@ -10,6 +10,7 @@ from credwarp.fields import to_voxels
 from credwarp.plan import Quality
 from credwarp.propagate import Summary
 from credwarp.register import Diagnosis, Run
+from credwarp.shapes import Mask
 from credwarp.spectral import idct
 
 
@@ -83,17 +84,12 @@ def _of_shape(run: Run, summary: Summary, limits: Quality) -> list[Flag]:
                 f"{limits.smallest_jacobian:g} and {limits.largest_jacobian:g}).",
             )
         )
-    mean = to_voxels(summary.displacement.mean, run.pair.grid)
-    edge = max(
-        float(mean[axis].movedim(axis, 0)[[0, -1]].abs().max()) * run.pair.grid.spacing[axis]
-        for axis in range(3)
-        if mean.shape[1 + axis] > 1
-    )
+    edge = _moved_across(run, summary)
     if edge > limits.border:
         found.append(
             Flag(
                 "border_displacement",
-                f"the warp moves the image's border by up to {edge:.1f} mm (limit {limits.border:g}): "
+                f"what lies at the border moves by up to {edge:.1f} mm (limit {limits.border:g}): "
                 "pre-align the images, or give them more margin.",
             )
         )
@@ -104,8 +100,7 @@ def _of_spread(run: Run, summary: Summary, limits: Quality) -> list[Flag]:
     if run.total < 2:
         return []
     prior = _prior_sd(run)
-    mask = run.pair.fixed_mask & run.pair.moving_mask & (run.pair.fixed > run.pair.fixed.min())
-    wide = float((summary.displacement.sd[mask] > limits.prior_share * prior).float().mean())
+    wide = float((summary.displacement.sd[_seen(run)] > limits.prior_share * prior).float().mean())
     if wide > limits.prior_fraction:
         return [
             Flag(
@@ -115,6 +110,22 @@ def _of_spread(run: Run, summary: Summary, limits: Quality) -> list[Flag]:
             )
         ]
     return []
+
+
+def _moved_across(run: Run, summary: Summary) -> float:
+    """How far, in mm, what is seen in the outermost voxels moves across the border."""
+    mean, seen = to_voxels(summary.displacement.mean, run.pair.grid), _seen(run)
+    farthest = 0.0
+    for axis in range(3):
+        if seen.shape[axis] > 1:
+            outer = mean[axis].movedim(axis, 0)[[0, -1]].abs() * seen.movedim(axis, 0)[[0, -1]]
+            farthest = max(farthest, float(outer.max()) * run.pair.grid.spacing[axis])
+    return farthest
+
+
+def _seen(run: Run) -> Mask:
+    """The voxels with anything in them that both masks look at."""
+    return run.pair.fixed_mask & run.pair.moving_mask & (run.pair.fixed > run.pair.fixed.min())
 
 
 def _of_images(run: Run, limits: Quality) -> list[Flag]:
