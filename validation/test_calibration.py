@@ -3,10 +3,10 @@
 import os
 
 import pytest
-from cohort import DATA, needs_data
 from rich.console import Console
 from rich.table import Table
 
+from cohort import DATA, needs_data
 from credwarp.files import read
 from credwarp.phantom import population
 from credwarp.plan import Plan

@@ -6,10 +6,10 @@ import time
 import numpy as np
 import pytest
 import torch
-from cohort import STRUCTURES, brain, brains, lung, needs_data
 from rich.console import Console
 from rich.table import Table
 
+from cohort import STRUCTURES, brain, brains, lung, needs_data
 from credwarp import propagate
 from credwarp.files import peak_memory_mb
 from credwarp.plan import Plan
