@@ -292,3 +292,16 @@ def test_the_information_of_a_ramp_is_the_outer_product_of_its_gradient_where_vo
     wanted = scale * torch.tensor([1.0, 4.0, 9.0, 2.0, -3.0, -6.0], dtype=torch.float64)
     assert torch.allclose(found[:, 6, 4, 3], wanted)
     assert not bool(found[:, :4].any())
+
+
+def test_neighbours_that_contradict_each_other_are_not_counted_less():
+    white = torch.randn((1, 1, 20, 20, 21), generator=torch.Generator().manual_seed(0))
+    assert float(decimation(white.diff(dim=4), torch.ones((1, 20, 20, 20)))) == pytest.approx(1.0, abs=0.02)
+
+
+def test_a_fit_measures_alpha_on_the_residuals_it_is_given():
+    likelihood = Mixture().bind(textured((12, 12, 12)))
+    smooth, rough = (smooth_noise((1, 1, 12, 12, 12), sd, 0) for sd in (1.5, 0.0))
+    fitted = likelihood.fit(rough, likelihood.init(smooth), 1)
+    assert torch.equal(fitted["alpha"], decimation(rough, likelihood.weight))
+    assert float(fitted["alpha"]) > 2 * float(likelihood.init(smooth)["alpha"])
