@@ -26,6 +26,7 @@ from credwarp.samplers import (
     Underdamped,
     Variational,
 )
+from credwarp.settings import changed
 from credwarp.transforms import DenseSvf, Transform
 
 
@@ -166,34 +167,12 @@ class Plan(BaseModel):
 
     def with_settings(self, settings: Iterable[str]) -> "Plan":
         """Changed by `a.b=c` settings, in order; a new `kind` starts from that kind's defaults."""
-        tree = self.to_dict()
-        for setting in settings:
-            path, equals, value = setting.partition("=")
-            keys = path.strip().split(".")
-            if not equals or not all(keys):
-                raise PlanError(f"the setting {setting!r} is not of the form a.b=c, like prior.strength=2.0.")
-            table = tree
-            for key in keys[:-1]:
-                if not isinstance(table.setdefault(key, {}), dict):
-                    raise PlanError(f"{path} is not a choice: {key} is a value, not a section.")
-                table = table[key]
-            if keys[-1] == "kind" and table.get("kind") != value:
-                table.clear()
-            table[keys[-1]] = _value(value)
-        return self.from_dict(tree)
+        return self.from_dict(changed(self.to_dict(), settings))
 
 
 def schema() -> str:
     """The JSON schema of a plan."""
     return json.dumps(Plan.model_json_schema(), indent=2)
-
-
-def _value(text: str) -> Any:
-    """A TOML value; anything that is none is a string."""
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return text.strip()
 
 
 def _refuse_unknown(tree: Mapping[str, Any]) -> None:

@@ -228,6 +228,13 @@ def test_a_recipe_survives_its_settings_and_names_what_is_wrong():
     assert recipe.objective.similarity.kind == "ssd"
     assert recipe.architecture.channels == (4, 8)
     assert Recipe.from_dict(recipe.to_dict()) == recipe
-    for setting in ("epochs=0", "objective.smoothness.strength=-1", "nowhere=1", "seed.of=1", "seed"):
+    for setting in (
+        "epochs=0",
+        "objective.smoothness.strength=-1",
+        "nowhere=1",
+        "seed.of=1",
+        "seed",
+        "architecture.depth=3",
+    ):
         with pytest.raises(PlanError):
             Recipe().with_settings([setting])

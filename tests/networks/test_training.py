@@ -15,11 +15,11 @@ import torch
 
 from credwarp import cli
 from credwarp.errors import InputError
-from credwarp.files import TrainingFolder, read_network
+from credwarp.files import TrainingFolder, read_network, write_volume
 from credwarp.files.scalars import checksum, write_scalars
 from credwarp.networks import Augmentation, Examples, Network, Recipe, train
 from credwarp.networks.examples import generator
-from credwarp.space import Grid
+from credwarp.space import Grid, Volume
 from credwarp.transforms import DenseSvf
 from pairs import smooth_noise
 
@@ -251,3 +251,79 @@ def test_wrong_words_are_one_sentence(words, code, tmp_path, monkeypatch, capsys
     monkeypatch.chdir(tmp_path)
     assert cli.run(["--quiet", *words]) == code
     assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_preparing_goes_on_too_and_takes_no_image_of_another_origin(tmp_path, monkeypatch):
+    from credwarp.workflow import Population, begin_training
+
+    made: list[int] = []
+    volume = Population.volume
+
+    def counted(self, number, grid):
+        if len(made) == 2:
+            raise KeyboardInterrupt
+        made.append(number)
+        return volume(self, number, grid)
+
+    monkeypatch.setattr(Population, "volume", counted)
+    model = tmp_path / "model.safetensors"
+    with pytest.raises(KeyboardInterrupt):
+        begin_training(Population(3, 16, 0), RECIPE, model)
+    assert not TrainingFolder(model).has_begun
+    made.clear()
+    begin_training(Population(3, 16, 0), RECIPE, model)
+    assert made == [2]
+    with pytest.raises(InputError, match="--resume"):
+        begin_training(Population(3, 16, 0), RECIPE, model)
+    other = tmp_path / "other.safetensors"
+    made.clear()
+    with pytest.raises(KeyboardInterrupt):
+        begin_training(Population(3, 16, 0), RECIPE, other)
+    made.clear()
+    with pytest.raises(KeyboardInterrupt):
+        begin_training(Population(3, 16, 1), RECIPE, other)
+    assert made == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("grid", "shape"),
+    [
+        (Grid.isotropic((16, 16, 16), 2.0), (16, 16, 16)),
+        (Grid.isotropic((17, 30, 33), 1.0), (32, 32, 48)),
+        (Grid((20, 20, 5), np.diag([1.0, 1.0, 8.0, 1.0])), (16, 16, 32)),
+    ],
+)
+def test_a_grid_is_padded_round_its_centre_to_near_cubes(grid, shape):
+    from credwarp.workflow.training import padded
+
+    found = padded(grid, 16)
+    assert found.shape == shape
+    assert found.centre == pytest.approx(grid.centre)
+    assert max(found.spacing) < 1.3 * min(found.spacing)
+    extents = np.array(grid.shape) * grid.spacing, np.array(found.shape) * found.spacing
+    assert bool(np.all(extents[1] >= extents[0] - 1e-6))
+
+
+def test_files_of_several_sizes_train_for_an_atlas(tmp_path, capsys):
+    """A ball at several places and resolutions, aligned with the atlas's; then a pair is registered."""
+    names = []
+    for number, (side, spacing) in enumerate([(16, 2.0), (20, 1.5), (14, 2.5)]):
+        grid = Grid.isotropic((side, side, side), spacing)
+        ball = np.exp(-((((grid.points() - [number, 0, 0]) / 6) ** 2).sum(-1)))
+        names.append(tmp_path / f"{number}.nii.gz")
+        write_volume(Volume(grid, torch.from_numpy(100 * ball).float(), "ball"), names[-1])
+    model, out = tmp_path / "atlas.safetensors", tmp_path / "run"
+    words = ["train", *names[1:], "--atlas", names[0], "-o", model, "--init", "header", "--epochs", "1"]
+    assert cli.run(["--quiet", *map(str, words), *SMALL, "--set", "images=4"]) == 0
+    network = read_network(model)
+    assert network.facts["mode"] == "atlas"
+    assert network.atlas.shape == (16, 16, 16)
+    register = ["register", names[0], names[1], "-o", out, "--init", "header", "--method", "amortised"]
+    assert cli.run(["--quiet", *map(str, [*register, "--model", model, "--draws", "8"])]) == 0
+    noise = smooth_noise((16, 16, 16), 1.0, 0, torch.float32)
+    write_volume(Volume(GRID, noise, "noise"), tmp_path / "noise.nii.gz")
+    register[1], register[4] = tmp_path / "noise.nii.gz", tmp_path / "another"
+    capsys.readouterr()
+    code = cli.run(["--quiet", *map(str, [*register, "--model", model, "--draws", "8"])])
+    assert code == 3
+    assert "atlas" in capsys.readouterr().err

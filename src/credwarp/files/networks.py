@@ -1,5 +1,6 @@
 """Trained networks as files, and the folder beside one in which its training is kept."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -92,9 +93,14 @@ class TrainingFolder:
         """The folder, and those inside it."""
         (self._state / "images").mkdir(parents=True, exist_ok=True)
 
-    def add(self, number: int, image: Image) -> None:
-        """One of the images on the network's grid, in half precision."""
-        write_state(self._image(number), {"image": image.to(torch.float16)}, {})
+    def has(self, number: int, origin: Mapping[str, Any]) -> bool:
+        """Whether one of the images is there already, and is of that origin."""
+        path = self._image(number)
+        return path.exists() and read_facts(path) == json.loads(json.dumps(origin))
+
+    def add(self, number: int, image: Image, origin: Mapping[str, Any]) -> None:
+        """One of the images on the network's grid, in half precision, and where it came from."""
+        write_state(self._image(number), {"image": image.to(torch.float16)}, origin)
 
     def __len__(self) -> int:
         return int(self.initial.facts["images"])

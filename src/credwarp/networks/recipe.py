@@ -1,6 +1,5 @@
 """How a network is trained: every choice, frozen, so that a training can be told, repeated and resumed."""
 
-import tomllib
 from collections.abc import Iterable
 from typing import Annotated, Any
 
@@ -12,6 +11,7 @@ from credwarp.networks.augment import Augmentation
 from credwarp.networks.objective import Objective
 from credwarp.networks.unet import Unet
 from credwarp.samplers import Adam
+from credwarp.settings import changed, strangers
 
 
 class Recipe(BaseModel):
@@ -39,11 +39,15 @@ class Recipe(BaseModel):
     def from_dict(cls, tree: dict[str, Any]) -> "Recipe":
         """From nested tables; what is not in them is the default."""
         try:
-            return cls.model_validate(tree)
+            found = cls.model_validate(tree)
         except ValidationError as error:
             problem = error.errors(include_url=False)[0]
             path = ".".join(str(part) for part in problem["loc"])
             raise PlanError(f"{path} is {problem['input']!r}; {problem['msg'].lower()}.") from None
+        unknown = strangers(tree, found.to_dict())
+        if unknown:
+            raise PlanError(f"{unknown[0]} is not a choice of a training; docs/networks.md has a list.")
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """The whole tree, defaults included."""
@@ -51,26 +55,4 @@ class Recipe(BaseModel):
 
     def with_settings(self, settings: Iterable[str]) -> "Recipe":
         """Changed by `a.b=c` settings; a new `kind` starts from that kind's defaults."""
-        tree = self.to_dict()
-        for setting in settings:
-            path, equals, value = setting.partition("=")
-            keys = path.strip().split(".")
-            if not equals or not all(keys):
-                raise PlanError(f"the setting {setting!r} is not of the form a.b=c, like seed=1.")
-            table = tree
-            for key in keys[:-1]:
-                table = table.get(key, {})
-                if not isinstance(table, dict):
-                    raise PlanError(f"{path} is not a choice of the training; {key} is a value.")
-            if keys[-1] == "kind" and table.get("kind") != value:
-                table.clear()
-            table[keys[-1]] = _value(value)
-        return self.from_dict(tree)
-
-
-def _value(text: str) -> Any:
-    """A TOML value; anything that is none is a string."""
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return text.strip()
+        return self.from_dict(changed(self.to_dict(), settings))

@@ -1,22 +1,22 @@
 """A network trained: images brought to its voxels once, then epochs, now or after any interruption."""
 
+import functools
 import logging
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from credwarp.affine import align
 from credwarp.errors import InputError
-from credwarp.files import TrainingFolder, read, refuse_unwritable
+from credwarp.files import TrainingFolder, digest, read, refuse_unwritable
 from credwarp.networks import Network, Recipe, spot, toned, train
 from credwarp.networks.examples import generator
 from credwarp.phantom import head_grid, subject
 from credwarp.register import Progress, Watch, unwatched
-from credwarp.shapes import Image
 from credwarp.space import Affine, Grid, Scan, Volume, refuse_unusable, resample, working_grid
 from credwarp.workflow.lock import alone
 
@@ -38,14 +38,25 @@ class Population:
         return self.count
 
     @property
-    def grid(self) -> Grid:
-        """The voxels they lie on."""
-        return head_grid((self.size,) * 3)
+    def atlas(self) -> None:
+        """Any two heads are a pair."""
 
-    def volumes(self) -> Iterator[Volume]:
-        """One after the other."""
-        first = FIRST_SUBJECT * (1 + self.seed)
-        return (subject(first + n, self.grid.shape).scan.image for n in range(self.count))
+    def grid(self, multiple: int) -> Grid:
+        """Where the network sees them."""
+        return padded(self._own, multiple)
+
+    def origin(self, number: int) -> dict[str, Any]:
+        """What decides one of them."""
+        return {"head": FIRST_SUBJECT * (1 + self.seed) + number, "size": self.size}
+
+    def volume(self, number: int, grid: Grid) -> Volume:
+        """One of them on the network's grid."""
+        head = subject(self.origin(number)["head"], self._own.shape).scan.image
+        return resample(head, grid)
+
+    @property
+    def _own(self) -> Grid:
+        return head_grid((self.size,) * 3)
 
 
 @dataclass(frozen=True)
@@ -60,42 +71,57 @@ class Files:
     def __len__(self) -> int:
         return len(self.paths)
 
-    @property
-    def reference(self) -> Path:
-        """Onto which all others are pre-aligned."""
-        return self.paths[0] if self.atlas is None else self.atlas
+    def grid(self, multiple: int) -> Grid:
+        """Where the network sees them: about the reference."""
+        return padded(working_grid(self._reference.grid, self.spacing), multiple)
 
-    def volume(self, path: Path, reference: Volume, grid: Grid) -> Volume:
-        """An image on the network's grid."""
+    def origin(self, number: int) -> dict[str, Any]:
+        """What decides one of them."""
+        reference = self.atlas or self.paths[0]
+        return {
+            "image": digest(self.paths[number]), "reference": digest(reference), "initial": self.initial,
+        }  # fmt: skip
+
+    def volume(self, number: int, grid: Grid) -> Volume:
+        """One of them on the network's grid, pre-aligned with the reference."""
+        return self.moved(self.paths[number], grid)
+
+    def moved(self, path: Path, grid: Grid) -> Volume:
+        """Any image, in the same way."""
         image = read(path)
         refuse_unusable(Scan(image), "training")
         through = Affine.identity()
-        if path != self.reference and self.initial != "header":
-            through = align(reference, image, kind=self.initial).affine
+        if path != (self.atlas or self.paths[0]) and self.initial != "header":
+            through = align(self._reference, image, kind=self.initial).affine
         return resample(image, grid, through, outside=float(image.data.min()))
+
+    @functools.cached_property
+    def _reference(self) -> Volume:
+        reference = read(self.atlas or self.paths[0])
+        refuse_unusable(Scan(reference), "reference")
+        return reference
 
 
 def begin_training(source: Population | Files, recipe: Recipe, model: Path) -> None:
-    """From here on `complete_training` can do the rest; the images are not needed any more."""
+    """From here on `complete_training` can do the rest; the images are not needed any more.
+
+    Where it was stopped before, images that were brought to the network's voxels then are taken as they are.
+    """
     folder = TrainingFolder(model)
     _refuse_used(folder)
     refuse_unwritable(model)
+    grid = source.grid(recipe.architecture.multiple)
     folder.make()
     with alone(folder.path):
-        multiple = recipe.architecture.multiple
-        if isinstance(source, Population):
-            grid = padded(source.grid, multiple)
-            first = _begin_with_heads(source, folder, grid)
-            atlas = None
-        else:
-            first, atlas, grid = _begin_with_files(source, folder, multiple)
+        for number in range(len(source)):
+            _add(source, number, grid, folder)
+        atlas = None if source.atlas is None else toned(source.moved(source.atlas, grid).data)
+        first = folder.image(0) if atlas is None else atlas
         weights = recipe.architecture.init(generator(recipe.seed))
-        facts = {
-            "recipe": recipe.to_dict(),
-            "images": len(source),
-            "mode": "atlas" if atlas is not None else "pairwise",
-        }
-        folder.begin(Network(recipe.architecture, grid, spot(first), weights, atlas, facts))
+        mode = "pairwise" if atlas is None else "atlas"
+        facts = {"recipe": recipe.to_dict(), "images": len(source), "mode": mode}
+        focus = spot(Volume(grid, first, "first image"))
+        folder.begin(Network(recipe.architecture, grid, focus, weights, atlas, facts))
 
 
 def complete_training(
@@ -127,29 +153,12 @@ def padded(grid: Grid, multiple: int) -> Grid:
     return Grid((int(shape[0]), int(shape[1]), int(shape[2])), affine)
 
 
-def _begin_with_heads(source: Population, folder: TrainingFolder, grid: Grid) -> Volume:
-    first: Volume | None = None
-    for number, head in enumerate(source.volumes()):
-        seen = resample(head, grid)
-        first = seen if first is None else first
-        folder.add(number, toned(seen.data))
-        log.info("head %d of %d is made.", number + 1, len(source))
-    if first is None:
-        raise InputError("a population of no heads trains nothing; give --population a number.")
-    return first
-
-
-def _begin_with_files(
-    source: Files, folder: TrainingFolder, multiple: int
-) -> tuple[Volume, Image | None, Grid]:
-    reference = read(source.reference)
-    refuse_unusable(Scan(reference), "reference")
-    grid = padded(working_grid(reference.grid, source.spacing), multiple)
-    for number, path in enumerate(source.paths):
-        folder.add(number, toned(source.volume(path, reference, grid).data))
-        log.info("image %d of %d, %s, is on the network's voxels.", number + 1, len(source), path.name)
-    seen = source.volume(source.reference, reference, grid)
-    return seen, None if source.atlas is None else toned(seen.data), grid
+def _add(source: Population | Files, number: int, grid: Grid, folder: TrainingFolder) -> None:
+    """One image on the network's voxels, unless it is there."""
+    origin = source.origin(number) | {"shape": list(grid.shape), "affine": grid.affine.tolist()}
+    if not folder.has(number, origin):
+        folder.add(number, toned(source.volume(number, grid).data), origin)
+    log.info("image %d of %d is on the network's voxels.", number + 1, len(source))
 
 
 def _refuse_used(folder: TrainingFolder) -> None:
