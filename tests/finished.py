@@ -10,6 +10,8 @@ from experiments.paper2021.cells import Experiment, Scale, experiments
 from experiments.paper2021.results import MEASURED, Finished, Result
 
 LABELS = tuple(NAMES)
+NOMINAL, COVERAGE = [0.5, 0.9, 0.95], [0.4, 0.8, 0.9]
+KNOWN_TRUTH = {"before": 3.0, "after": 1.0, "ratio": 1.5, "nominal": NOMINAL, "coverage": COVERAGE}
 
 
 def experiment(number: str) -> Experiment:
@@ -41,10 +43,7 @@ def known(**changes) -> dict:
         "correlation": {"r": 0.1, "low": -0.4, "high": 0.6, "count": 15},
         "reliability": {"predicted": [0.2, 0.9], "observed": [0.3, 0.8], "brier": 0.1, "error": 0.1},
         "risk": {"x": [0.5, 1.0], "y": [0.0, 0.1], "mean": 0.05},
-        "truth": {
-            "before": 3.0, "after": 1.0, "ratio": 1.5,
-            "nominal": [0.5, 0.9, 0.95], "coverage": [0.4, 0.8, 0.9],
-        },
+        "truth": KNOWN_TRUTH,
         "sparsification": {"x": [0.0, 0.5], "y": [1.0, 0.8], "oracle": [1.0, 0.5], "area": 0.15},
         "source": "a source",
         "images": "a pair",
