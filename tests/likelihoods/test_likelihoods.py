@@ -300,8 +300,20 @@ def test_neighbours_that_contradict_each_other_are_not_counted_less():
 
 
 def test_a_fit_measures_alpha_on_the_residuals_it_is_given():
-    likelihood = Mixture().bind(textured((12, 12, 12)))
+    likelihood = Mixture(alpha_bound=1.0).bind(textured((12, 12, 12)))
     smooth, rough = (smooth_noise((1, 1, 12, 12, 12), sd, 0) for sd in (1.5, 0.0))
     fitted = likelihood.fit(rough, likelihood.init(smooth), 1)
     assert torch.equal(fitted["alpha"], decimation(rough, likelihood.weight))
     assert float(fitted["alpha"]) > 2 * float(likelihood.init(smooth)["alpha"])
+
+
+def test_residuals_that_look_independent_count_as_much_as_the_bound_allows_and_a_given_alpha_as_it_says():
+    pair = textured((12, 12, 12))
+    white, smooth = (smooth_noise((1, 1, 12, 12, 12), sd, 0) for sd in (0.0, 2.0))
+    bounded, free, given = (
+        Mixture(**choice).bind(pair) for choice in ({}, {"alpha_bound": 1.0}, {"alpha": 0.7})
+    )
+    assert float(bounded.init(white)["alpha"]) == Mixture().alpha_bound
+    assert float(free.init(white)["alpha"]) > 0.8
+    assert float(bounded.init(smooth)["alpha"]) == float(free.init(smooth)["alpha"]) < Mixture().alpha_bound
+    assert float(given.init(white)["alpha"]) == 0.7
