@@ -191,3 +191,35 @@ def test_a_network_in_the_wrong_place_is_one_sentence_and_leaves_nothing(
     assert registered(folder, tmp_path / "run", *named) == code
     assert len(capsys.readouterr().err.splitlines()) == 1
     assert not (tmp_path / "run").exists()
+
+
+def test_a_cohort_can_be_registered_by_a_network(tmp_path):
+    """Without dask: what a worker does for a pair."""
+    from cohorts import TINY, cohort
+    from credwarp import __version__
+    from credwarp.batch.cases import Case
+    from credwarp.batch.checks import Choices
+    from credwarp.batch.places import Roots
+    from credwarp.batch.recognise import OtherRun, recognised
+    from credwarp.batch.run import Source
+    from credwarp.batch.work import attempt
+
+    source = Source(cohort(tmp_path, 1))
+    chosen = Plan().with_settings([*TINY, "method=amortised"])
+    good, problems = source.checked(Choices(chosen, (), Roots.of(tmp_path)))
+    assert good == []
+    assert "--model" in str(problems[0])
+    model = tmp_path / "model.safetensors"
+    write_network(model, network(Grid.isotropic((12, 12, 12), 2.0), scale=1.0))
+    (case,), problems = source.checked(Choices(chosen, (), Roots.of(tmp_path), network=model))
+    assert problems == []
+    assert Case.from_dict(json.loads(json.dumps(case.to_dict()))) == case
+    told = {"kind": "whole", "chain": 0, "threads": 1, "strict": False, "version": __version__}
+    task = {"case": case.to_dict(), "out": str(tmp_path / "out"), **told}
+    result = attempt(task, lambda news: None, lambda: True)
+    assert (result["code"], result["figures"]["draws"]) == (0, 16)
+    folder = tmp_path / "out" / case.folder
+    assert recognised(case, folder) == "finished"
+    write_network(model, network(Grid.isotropic((12, 12, 12), 2.0), scale=2.0))
+    with pytest.raises(OtherRun, match="another network"):
+        recognised(case, folder)

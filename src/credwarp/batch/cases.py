@@ -43,11 +43,12 @@ class Case:
     plan: Plan
     memory_mb: float
     chain_mb: float
+    network: Path | None = None
 
     @property
     def request(self) -> Request:
         """The pair as a workflow wants it."""
-        return Request(self.fixed, self.moving)
+        return Request(self.fixed, self.moving, network=self.network)
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON has it, which is how it travels."""
@@ -60,6 +61,7 @@ class Case:
             "plan": self.plan.to_dict(),
             "memory_mb": self.memory_mb,
             "chain_mb": self.chain_mb,
+            "network": None if self.network is None else str(self.network),
         }
 
     @classmethod
@@ -69,8 +71,8 @@ class Case:
             side: Subject(**{part: Path(path) for part, path in tree[side].items()})
             for side in ("fixed", "moving")
         }
-        landmarks = None if tree["landmarks"] is None else Path(tree["landmarks"])
-        return cls(**{**tree, **sides, "landmarks": landmarks, "plan": Plan.from_dict(tree["plan"])})
+        others = {name: None if tree[name] is None else Path(tree[name]) for name in ("landmarks", "network")}
+        return cls(**{**tree, **sides, **others, "plan": Plan.from_dict(tree["plan"])})
 
 
 def plain(text: str) -> str:

@@ -12,7 +12,7 @@ from credwarp.batch.cases import Case, Problem, Row, plain, shown
 from credwarp.batch.places import Roots, folder_name
 from credwarp.batch.tables import FILES
 from credwarp.errors import CredwarpError, InputError, PlanError
-from credwarp.files import grid_of, read_plan, read_points
+from credwarp.files import grid_of, read_network, read_plan, read_points
 from credwarp.plan import Plan
 from credwarp.register import refuse_contradictions
 from credwarp.space import Grid, working_grid
@@ -23,12 +23,16 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class Choices:
-    """What holds for all rows: the plan where a row has none, changes to every plan, folders, BIDS' names."""
+    """What holds for all rows: the plan where a row has none, changes to every plan, folders, BIDS' names.
+
+    `network` is that of every plan which needs one.
+    """
 
     plan: Plan
     settings: tuple[str, ...]
     roots: Roots
     bids: bool = False
+    network: Path | None = None
 
 
 def cases(rows: Sequence[Row], choices: Choices) -> tuple[list[Case], list[Problem]]:
@@ -81,6 +85,7 @@ class _Look:
         fixed, moving = paths["fixed"], paths["moving"]
         if plan is None or fixed is None or moving is None:
             return None
+        network = self.tried(row, lambda: self._network(plan))
         memory = self.tried(row, lambda: self._memory(fixed, plan))
         if memory is None or row.where in self.wrong:
             return None
@@ -93,6 +98,7 @@ class _Look:
             plan=plan,
             memory_mb=memory[0],
             chain_mb=memory[1],
+            network=network,
         )
 
     def tried(self, row: Row, work: Callable[[], Found]) -> Found | None:
@@ -128,6 +134,15 @@ class _Look:
         plan = read_plan(path).with_settings(self.choices.settings)
         refuse_contradictions(plan)
         return plan
+
+    def _network(self, plan: Plan) -> Path | None:
+        path = self.choices.network
+        if not plan.needs_network:
+            return None
+        if path is None:
+            raise PlanError("plan: it needs a trained network; name its file with --model.")
+        self._once("network", path, read_network)
+        return path.absolute()
 
     def _memory(self, fixed: Path, plan: Plan) -> tuple[float, float]:
         """Of all chains in one process, and of one chain alone."""

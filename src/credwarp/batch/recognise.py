@@ -57,6 +57,8 @@ def _compared(case: Case, plan: str, facts: Any) -> dict[str, bool]:
     return {
         "other images, masks or labels": now == {name: mark for name, mark in then.items() if mark},
         "another plan": plan == case.plan.to_toml(),
+        "another network": (None if case.network is None else digest(case.network))
+        == facts.get("network", {}).get("sha256"),
         f"another version ({facts.get('credwarp')}, here {__version__})": facts.get("credwarp")
         == __version__,
     }

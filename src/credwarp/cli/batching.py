@@ -50,6 +50,7 @@ def batch(
     output: Annotated[Path, typer.Option("--output", "-o", help="The cohort's folder; a run's folder each.")],
     plan: Annotated[File, typer.Option(help="A plan for pairs whose row has none.")] = None,
     settings: Settings = None,
+    model: Annotated[File, typer.Option(help="The network of plans that need one.")] = None,
     suffix: Annotated[str, typer.Option(help="BIDS: how names of images end.")] = "T1w",
     fixed: Annotated[File, typer.Option(help="BIDS: what all go onto; else the first session.")] = None,
     bids: Annotated[bool, typer.Option("--bids", help="Name runs sub-…/ses-…/…, as BIDS does.")] = False,
@@ -111,7 +112,7 @@ def batch(
     roots = Roots.of(
         pairs if pairs.is_dir() else pairs.parent, [*(root or ()), *([fixed.parent] if fixed else ())]
     )
-    choices = Choices(plan_from(plan, settings), tuple(settings or ()), roots, bids)
+    choices = Choices(plan_from(plan, settings), tuple(settings or ()), roots, bids, model)
     members = _checked(Source(pairs, suffix, fixed), choices)
     parted = split is Split.chains
     size = _Size(workers, threads, memory, parted)
