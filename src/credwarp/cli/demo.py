@@ -58,7 +58,8 @@ def _misalignment() -> "Affine":
 
 def _written(heads: "PhantomPair", output: Path) -> "Request":
     """The pair as files beside the run, as a user would have it."""
-    from credwarp.files import RunFolder, write_volume
+    from credwarp.files import RunFolder, write_table, write_volume
+    from credwarp.phantom import landmark_names
     from credwarp.workflow import Request, Subject
 
     RunFolder.create(output)
@@ -70,7 +71,11 @@ def _written(heads: "PhantomPair", output: Path) -> "Request":
         image, labels = inputs / f"{side}.nii.gz", inputs / f"{side}_labels.nii.gz"
         write_volume(scan.image, image)
         write_volume(scan.labels, labels)
-        subjects[side] = Subject(image, labels=labels)
+        places = heads.truth.fixed_landmarks if side == "fixed" else heads.truth.moving_landmarks
+        points = inputs / f"{side}_points.csv"
+        rows = [(name, *place) for name, place in zip(landmark_names(), places.tolist(), strict=True)]
+        write_table(points, ("name", "x", "y", "z"), rows, ("CoordinateSystem = RAS",))
+        subjects[side] = Subject(image, labels=labels, points=points)
     return Request(subjects["fixed"], subjects["moving"])
 
 
