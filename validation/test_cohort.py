@@ -29,7 +29,7 @@ HALF_SPACING = 3.64
 
 def overlap(run: Run, moving: str) -> float:
     """The mean Dice of the paper's structures over the run's draws."""
-    found = propagate.labels(run, brain(moving).labels).labels
+    found = propagate.labels(run, brain(moving).labels)
     kept = [index for index, label in enumerate(found.labels) if label in STRUCTURES]
     return float(np.asarray(found.agreement.dice)[:, kept].mean())
 

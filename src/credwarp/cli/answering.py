@@ -40,10 +40,10 @@ def labels(
     from credwarp.files import open_run, read_labels
 
     opened, folder = open_run(run), new_folder(output)
-    carried = propagate.selected(read_labels(image), tuple(label or ()))
+    chosen = propagate.selected(read_labels(image), tuple(label or ()))
     other = None if fixed_labels is None else read_labels(fixed_labels)
     with working("carrying the labels over …"):
-        found = propagate.labels(opened, carried, other)
+        found = propagate.carried(opened, chosen, other)
     assert found.labels is not None
     correlation = propagate.uncertainty_correlation(found)
     propagate.write_labels(found.labels, folder, correlation)

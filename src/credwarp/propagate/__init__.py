@@ -1,6 +1,6 @@
 """A run applied to images, labels, points and dose, and the one map that stands for all its draws."""
 
-from credwarp.propagate.answers import dose, labels, points, refuse_outside, selected
+from credwarp.propagate.answers import carried, dose, labels, points, refuse_outside, selected
 from credwarp.propagate.images import Interpolation, apply, samples
 from credwarp.propagate.mean import MeanTransform, mean_transform
 from credwarp.propagate.record import dice_figures, record, write_dose, write_labels
@@ -11,6 +11,7 @@ __all__ = [
     "MeanTransform",
     "Summary",
     "apply",
+    "carried",
     "dice_figures",
     "dose",
     "labels",

@@ -6,13 +6,20 @@ from credwarp.propagate.summary import Summary, summarise
 from credwarp.register import Run, Side
 from credwarp.shapes import Labels, Points
 from credwarp.space import Affine, Mapping, Pair, Volume, resample_labels
-from credwarp.summaries import DoseBands, DoseVolumes, PointClouds, PointMoments, folded
+from credwarp.summaries import DoseBands, DoseVolumes, PointClouds, PointMoments, Probabilities, folded
 
 NAMED = 3
 
 
-def labels(run: Run, moving: Volume, fixed: Volume | None = None) -> Summary:
+def labels(run: Run, moving: Volume, fixed: Volume | None = None) -> Probabilities:
     """The moving image's labels on the run's grid; agreement with `fixed` or with the run's own, if any."""
+    found = carried(run, moving, fixed).labels
+    assert found is not None
+    return found
+
+
+def carried(run: Run, moving: Volume, fixed: Volume | None = None) -> Summary:
+    """`labels`, with the moments of the displacement from the same pass over the draws."""
     _refuse_elsewhere(run, moving, "labels", "moving")
     if fixed is not None:
         _refuse_elsewhere(run, fixed, "labels", "fixed")
