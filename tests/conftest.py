@@ -1,5 +1,7 @@
 """What every test shares: tensor shapes checked at each call, the folder of real pairs, one seed."""
 
+import contextlib
+import io
 import logging
 import os
 from collections.abc import Iterator
@@ -41,3 +43,16 @@ def real_pairs() -> Path:
     if not REAL_PAIRS.is_dir():
         pytest.skip(f"the real pairs are not at {REAL_PAIRS}; set CREDWARP_DATA to where they are.")
     return REAL_PAIRS
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory) -> tuple[Path, str]:
+    """A run of the built-in pair, small, by the command, and what that printed; copy it to change it."""
+    from credwarp import cli
+
+    folder, said = tmp_path_factory.mktemp("demo") / "run", io.StringIO()
+    settings = ["method=vi", "sampling.draws=40", "optimisation.starts=1", "variational.iterations=4"]
+    words = ["--quiet", "demo", "-o", str(folder), "--size", "32", *(f"--set={one}" for one in settings)]
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        assert cli.run(words) == 0
+    return folder, said.getvalue()

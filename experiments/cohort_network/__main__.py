@@ -125,7 +125,8 @@ def measured(network: Network, pair: Pair, settings: tuple[str, ...], truth: Map
     if summary.labels is not None and summary.labels.agreement is not None:
         each = torch.as_tensor(summary.labels.agreement.dice)
         dice, dice_sd = float(each.mean()), float(each.std(dim=0).mean())
-        correlation = float(uncertainty_correlation(run, summary).r)
+        told = uncertainty_correlation(summary)
+        correlation = float("nan") if told is None else told.r
     if truth is None:
         return Row(dice, dice_sd, sd, correlation, folds, seconds)
     found = score(run, truth, inside)

@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 MOST_SQUARINGS = 12
-MOST_NEWTON_STEPS = 40
+FEW_NEWTON_STEPS, MOST_NEWTON_STEPS = 3, 40
 LEAST_SLOPE = 0.02
 INVERSE_ERROR_MM = 0.002
 
@@ -69,7 +69,7 @@ def invert_warp(forward: Warp, grid: Grid) -> Warp:
     """
     home = forward.grid
     field = to_voxels(forward.displacement, home)
-    places = _packed(home.to_voxels(grid.points()).reshape(-1, 3), field)
+    places = _packed(torch.from_numpy(home.to_voxels(grid.points()).reshape(-1, 3)), field)
     offset, _ = _undo(field, places, INVERSE_ERROR_MM / max(home.spacing))
     # Beyond its grid a warp is the identity, not the continued border that `_undo` assumes.
     offset = torch.where(_within(places + offset, home) | _within(places, home), offset, 0.0)
@@ -124,12 +124,12 @@ def _indices(like: Fields) -> Fields:
     return torch.stack(torch.meshgrid(*axes, indexing="ij")).expand_as(like)
 
 
-def _packed(points: np.ndarray, field: Field) -> Fields:
-    """Any number of positions as blocks of the field's own shape, the last one filled up with zeros."""
+def _packed(rows: Float[Tensor, "many 3"], field: Field) -> Fields:
+    """Any number of positions as blocks of the field's own shape, the last one filled up with the first."""
     block = field[0].numel()
-    rows = torch.zeros((-(-len(points) // block) * block, 3), dtype=field.dtype)
-    rows[: len(points)] = torch.from_numpy(points)
-    return rows.to(field.device).reshape(-1, *field.shape[1:], 3).movedim(-1, 1).contiguous()
+    short = -len(rows) % block
+    rows = torch.cat([rows, rows[:1].expand(short, 3)])
+    return rows.to(field).reshape(-1, *field.shape[1:], 3).movedim(-1, 1).contiguous()
 
 
 def _within(places: Fields, grid: Grid) -> Tensor:
@@ -141,15 +141,33 @@ def _within(places: Fields, grid: Grid) -> Tensor:
 def _undo(field: Field, places: Fields, tolerance: float) -> tuple[Fields, Scalars]:
     """Offsets d with d + field(places + d) = 0, and what is left of that sum.
 
+    Nearly all are found in a few steps; only those that are not go on.
+    """
+    start = places - _indices(places)
+    offset, distance = _descended(field, places, -warp(field, start), (tolerance, FEW_NEWTON_STEPS))
+    left = distance > tolerance
+    if bool(left.any()):
+        rest, begun = (_packed(all_of.movedim(1, -1)[left], field) for all_of in (places, offset))
+        found, missed = _descended(field, rest, begun, (tolerance, MOST_NEWTON_STEPS))
+        count = int(left.sum())
+        offset.movedim(1, -1)[left] = found.movedim(1, -1).reshape(-1, 3)[:count]
+        distance[left] = missed.flatten()[:count]
+    return offset, distance
+
+
+def _descended(
+    field: Field, places: Fields, offset: Fields, until: tuple[float, int]
+) -> tuple[Fields, Scalars]:
+    """Offsets improved until they miss by less than a tolerance, or for so many steps.
+
     Newton with the exact derivative of the trilinear field; a voxel whose step does not bring it nearer
     tries half of it, and one without a usable derivative moves by the miss itself.
     """
-    start = places - _indices(places)
-    offset = -warp(field, start)
+    start, (tolerance, steps) = places - _indices(places), until
     miss = offset + warp(field, start + offset)
     distance = torch.linalg.vector_norm(miss, dim=1, keepdim=True)
     damping = torch.ones_like(distance)
-    for _ in range(MOST_NEWTON_STEPS):
+    for _ in range(steps):
         if distance.max() <= tolerance:
             break
         trial = offset - damping * _newton_step(slope(field, start + offset), miss)
@@ -166,19 +184,26 @@ def _undo(field: Field, places: Fields, tolerance: float) -> tuple[Fields, Scala
 def _newton_step(gradient: Tensor, miss: Fields) -> Fields:
     """(I + gradient)⁻¹ miss by Cramer's rule, or the miss where that is of no use."""
     a, b, c = (gradient + _identity(miss)).unbind(dim=2)
-    determinant = _triple(a, b, c)[:, None]
+    normals = [_cross(b, c), _cross(c, a), _cross(a, b)]
+    determinant = _dot(a, normals[0])[:, None]
     usable = determinant > LEAST_SLOPE
-    solved = torch.stack([_triple(miss, b, c), _triple(a, miss, c), _triple(a, b, miss)], dim=1)
+    solved = torch.stack([_dot(miss, normal) for normal in normals], dim=1)
     return torch.where(usable, solved / torch.where(usable, determinant, 1.0), miss)
 
 
-def _triple(a: Fields, b: Fields, c: Fields) -> Scalars:
-    product: Tensor = a * torch.linalg.cross(b, c, dim=1)
+def _dot(a: Fields, b: Fields) -> Scalars:
+    product: Tensor = a * b
     return product.sum(dim=1)
 
 
+def _cross(a: Fields, b: Fields) -> Fields:
+    (i, j, k), (x, y, z) = a.unbind(dim=1), b.unbind(dim=1)
+    return torch.stack([j * z - k * y, k * x - i * z, i * y - j * x], dim=1)
+
+
 def _determinant(matrices: Tensor) -> Scalars:
-    return _triple(*matrices.unbind(dim=2))
+    a, b, c = matrices.unbind(dim=2)
+    return _dot(a, _cross(b, c))
 
 
 def _identity(like: Tensor) -> Tensor:

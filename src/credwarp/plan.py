@@ -109,7 +109,8 @@ class Quality:
     prior_share: Annotated[float, Gt(0)] = 1.2
     prior_fraction: Annotated[float, Gt(0), Le(1)] = 0.01
     overlap: Annotated[float, Gt(0), Le(1)] = 0.5
-    improvement: float = 0.05
+    mask_agreement: Annotated[float, Gt(0), Le(1)] = 0.8
+    likeness: Annotated[float, Le(1)] = 0.45
 
 
 class Plan(BaseModel):

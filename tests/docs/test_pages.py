@@ -52,6 +52,9 @@ def example(tmp_path_factory) -> Path:
         write_volume(Volume(grid, scan.data > 5, "mask"), folder / f"{name}_mask.nii.gz")
     shutil.copy(folder / "moving.nii.gz", folder / "dose.nii.gz")
     (folder / "points.csv").write_text("name,x,y,z\ntip,3.0,-2.0,1.0\nedge,0.0,9.0,0.0\n", encoding="utf-8")
+    for side in grids:
+        text = f"# CoordinateSystem = RAS\n{(folder / 'points.csv').read_text(encoding='utf-8')}"
+        (folder / f"{side}_points.csv").write_text(text, encoding="utf-8")
     sides = [f"{folder}/{side}.nii.gz" for side in grids]
     labels = [f"--{side}-labels={folder}/{side}_labels.nii.gz" for side in grids]
     assert cli.run(with_little_work(["register", *sides, *labels, "-o", f"{folder}/run"])) in (0, 4)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from credwarp.cli import batching, calibrating, demo, examine, registering, training, warp
+from credwarp.cli import answering, batching, calibrating, demo, examine, judging, registering, training, warp
 from credwarp.cli.console import error, listen, undone_at_the_end
 from credwarp.errors import CredwarpError
 
@@ -33,7 +33,12 @@ app.command(rich_help_panel="Register")(training.train)
 app.command(rich_help_panel="Judge")(registering.diagnose)
 app.command(rich_help_panel="Judge")(registering.report)
 app.command(rich_help_panel="Judge")(calibrating.calibrate)
+app.command(rich_help_panel="Judge")(judging.compare)
+app.command(rich_help_panel="Judge")(judging.verify)
 app.command(rich_help_panel="Use the result")(warp.apply)
+app.command(rich_help_panel="Use the result")(answering.labels)
+app.command(rich_help_panel="Use the result")(answering.points)
+app.command(rich_help_panel="Use the result")(answering.dose)
 app.command(rich_help_panel="Use the result")(warp.export)
 
 

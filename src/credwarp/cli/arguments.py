@@ -30,7 +30,7 @@ def transform_from(source: Path, to: str, fixed: Grid | None, moving: Grid | Non
     return read_transform(source, fixed, moving)
 
 
-def target_grid(source: Path, to: str, chosen: Grid | None, transform: Transform) -> Grid:
+def target_grid(source: Path, to: str, chosen: Grid | None, transform: Transform | None) -> Grid:
     """Where a resampled image lies: the grid that was named, the run's, or the warp's own."""
     if chosen is not None:
         return chosen
@@ -46,6 +46,23 @@ def new_file(path: Path, endings: Sequence[str]) -> Path:
     if extension(path) not in endings:
         raise InputError(f"{path} ends in none of {', '.join(endings)}; name it after the format you want.")
     refuse_unwritable(path)
+    return path
+
+
+def new_table(path: Path) -> Path:
+    """A list of points to be written, refused before the work."""
+    if not path.name.lower().endswith((".csv", ".mrk.json")):
+        raise InputError(f"{path} ends in neither .csv nor .mrk.json; name it after the format you want.")
+    refuse_unwritable(path)
+    return path
+
+
+def new_folder(path: Path) -> Path:
+    """A folder for results, made before the work rather than after it."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path} cannot be made a folder ({error.strerror}); name another.") from None
     return path
 
 

@@ -58,19 +58,30 @@ def _misalignment() -> "Affine":
 
 def _written(heads: "PhantomPair", output: Path) -> "Request":
     """The pair as files beside the run, as a user would have it."""
-    from credwarp.files import RunFolder, write_volume
+    import numpy as np
+
+    from credwarp.files import RunFolder, write_table, write_volume
+    from credwarp.phantom import landmark_names
     from credwarp.workflow import Request, Subject
 
     RunFolder.create(output)
     inputs = output / "inputs"
     inputs.mkdir(exist_ok=True)
+    voxels = heads.fixed.image.grid.to_voxels(heads.truth.fixed_landmarks)
+    last = np.array(heads.fixed.image.grid.shape) - 2
+    well_inside = np.all((voxels > 1) & (voxels < last), axis=1).tolist()
     subjects = {}
     for side, scan in (("fixed", heads.fixed), ("moving", heads.moving)):
         assert scan.labels is not None
         image, labels = inputs / f"{side}.nii.gz", inputs / f"{side}_labels.nii.gz"
         write_volume(scan.image, image)
         write_volume(scan.labels, labels)
-        subjects[side] = Subject(image, labels=labels)
+        places = heads.truth.fixed_landmarks if side == "fixed" else heads.truth.moving_landmarks
+        points = inputs / f"{side}_points.csv"
+        named = zip(landmark_names(), places.tolist(), well_inside, strict=True)
+        rows = [(name, *place) for name, place, inside in named if inside]
+        write_table(points, ("name", "x", "y", "z"), rows, ("CoordinateSystem = RAS",))
+        subjects[side] = Subject(image, labels=labels, points=points)
     return Request(subjects["fixed"], subjects["moving"])
 
 

@@ -25,6 +25,8 @@ def register(
     moving_mask: Annotated[ImageOption, typer.Option(help="Where to look in the moving image.")] = None,
     fixed_labels: Annotated[ImageOption, typer.Option(help="Labels of the fixed image, to compare.")] = None,
     moving_labels: Annotated[ImageOption, typer.Option(help="Labels of the moving image, to carry.")] = None,
+    fixed_points: Annotated[ImageOption, typer.Option(help="Where --moving-points truly lie.")] = None,
+    moving_points: Annotated[ImageOption, typer.Option(help="Landmarks of moving, to carry.")] = None,
     plan: Annotated[ImageOption, typer.Option(help="A plan, as `credwarp plan` prints it.")] = None,
     settings: Settings = None,
     init: Annotated[str | None, typer.Option(help="header, rigid, affine, or a transform's file.")] = None,
@@ -61,8 +63,8 @@ def register(
     }
     chosen = plan_from(plan, [*(settings or ()), *(f"{k}={v}" for k, v in given.items() if v is not None)])
     request = Request(
-        Subject(fixed, fixed_mask, fixed_labels),
-        Subject(moving, moving_mask, moving_labels),
+        Subject(fixed, fixed_mask, fixed_labels, fixed_points),
+        Subject(moving, moving_mask, moving_labels, moving_points),
         initial,
         _one_network(model, start),
     )

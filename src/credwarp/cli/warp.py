@@ -82,28 +82,49 @@ def apply(
     to: Annotated[Side, typer.Option(help="A run's other side: where the image shall lie.")] = Side.fixed,
     grid: Annotated[Path | None, typer.Option(help="An image on whose voxels the result shall lie.")] = None,
     interpolation: Annotated[Interpolation, typer.Option(help="Labels want `label`.")] = Interpolation.linear,
+    posterior: Annotated[
+        int | None, typer.Option(min=1, help="As so many draws of a run have it: OUT_1, OUT_2 and so on.")
+    ] = None,
     fixed: FixedImage = None,
     moving: MovingImage = None,
 ) -> None:
-    """Resample an image through a transform.
+    """Resample an image through a transform: a run's mean, some of its draws, or a file's.
 
     A transform file takes points of the result to points of IMAGE, as ITK's do.
 
-    Example: credwarp apply affine.tfm moving.nii.gz -o moved.nii.gz --grid fixed.nii.gz
+    Example: credwarp apply run moving.nii.gz -o warped.nii.gz
     """
     from credwarp import propagate
     from credwarp.cli.arguments import grid_from, new_file, target_grid, transform_from
-    from credwarp.files import read, read_labels, write_volume
+    from credwarp.files import open_run, read, read_labels, write_volume
     from credwarp.files.write import FORMATS
 
     new_file(output, FORMATS)
+    volume = read_labels(image) if interpolation is Interpolation.label else read(image)
+    if posterior is not None:
+        run = open_run(source)
+        target = target_grid(source, to.value, grid_from(grid), None)
+        drawn = propagate.samples(run, volume, target, posterior, interpolation.value, to.value)
+        with working(f"resampling by {posterior} draws …"):
+            for path, moved in zip(_numbered(output, posterior), drawn, strict=True):
+                write_volume(moved, path, like=grid)
+                typer.echo(f"{path}")
+        return
     transform = transform_from(source, to.value, grid_from(fixed), grid_from(moving))
     target = target_grid(source, to.value, grid_from(grid), transform)
-    volume = read_labels(image) if interpolation is Interpolation.label else read(image)
     with working("resampling …"):
         moved = propagate.apply(volume, target, transform, interpolation.value)
     write_volume(moved, output, like=grid)
     typer.echo(f"{output}")
+
+
+def _numbered(path: Path, count: int) -> list[Path]:
+    """OUT_01.nii.gz and so on."""
+    from credwarp.files.images import extension
+
+    end = extension(path)
+    stem, digits = path.name[: len(path.name) - len(end)], len(str(count))
+    return [path.with_name(f"{stem}_{number:0{digits}}{end}") for number in range(1, count + 1)]
 
 
 def export(

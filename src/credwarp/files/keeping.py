@@ -1,16 +1,15 @@
 """A run's folder as the keeper of its stages and draws."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from credwarp.errors import InputError
 from credwarp.files.draws import DrawStore, Stored
-from credwarp.files.pairs import read_pair
+from credwarp.files.pairs import PAIR, read_pair
+from credwarp.files.runs import RunFolder
 from credwarp.files.state import read_facts, read_state, write_state
 from credwarp.plan import Plan
 from credwarp.register import Drawn, Kept, Run, Series, reopen
-
-PAIR = Path("state") / "pair.safetensors"
 
 
 @dataclass(frozen=True)
@@ -68,4 +67,6 @@ def open_run(folder: str | Path) -> Run:
         plan = Plan.from_toml(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError):
         raise InputError(f"{folder} holds no run: {path} cannot be read; name a run's folder.") from None
-    return reopen(read_pair(folder / PAIR), plan, FolderKeeper(folder))
+    run = reopen(read_pair(folder / PAIR), plan, FolderKeeper(folder))
+    screen = RunFolder(folder).screen
+    return replace(run, screen=screen.read_text(encoding="utf-8") if screen.exists() else "")

@@ -14,6 +14,8 @@ from credwarp.space import Grid
 
 TO_FIXED = "from-moving_to-fixed_mode-image_xfm.h5"
 TO_MOVING = "from-fixed_to-moving_mode-image_xfm.h5"
+DRAWS = "draws.zarr"
+UNLISTED = ("provenance.json", "log.jsonl", "state/lock")
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,11 @@ class RunFolder:
         """Where labels, their probabilities and their table are."""
         return self.path / "labels"
 
+    @property
+    def screen(self) -> Path:
+        """The report's first screen, for notebooks."""
+        return self.path / "state" / "screen.html"
+
     def map(self, name: str) -> Path:
         """One of the maps, such as `radius95`."""
         return self.maps / f"{name}.nii.gz"
@@ -68,13 +75,31 @@ class RunFolder:
         """Where everything came from."""
         write_text(self.path / "provenance.json", json.dumps(facts, indent=2) + "\n")
 
+    def provenance(self) -> dict[str, Any]:
+        """What `write_provenance` was given."""
+        return self._facts("provenance.json")
+
+    def quality(self) -> dict[str, Any]:
+        """What `qc.json` says."""
+        return self._facts("qc.json")
+
+    def _facts(self, name: str) -> dict[str, Any]:
+        try:
+            found: dict[str, Any] = json.loads((self.path / name).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            raise InputError(
+                f"{self.path} holds no finished run: {name} cannot be read; name a run's folder, "
+                f"or finish it with `credwarp resume {self.path}`."
+            ) from None
+        return found
+
     def grid(self, side: str) -> Grid:
         """The grid of the `fixed` or the `moving` image."""
+        facts = self.provenance()
         try:
-            facts = json.loads((self.path / "provenance.json").read_text(encoding="utf-8"))[side]
-            x, y, z = facts["shape"]
-            return Grid((x, y, z), np.array(facts["affine"], dtype=np.float64))
-        except (OSError, ValueError, KeyError, TypeError):
+            x, y, z = facts[side]["shape"]
+            return Grid((x, y, z), np.array(facts[side]["affine"], dtype=np.float64))
+        except (ValueError, KeyError, TypeError):
             raise InputError(
                 f"{self.path / 'provenance.json'} does not tell the grid of the {side} image; "
                 "run again, or name a grid."
@@ -83,10 +108,22 @@ class RunFolder:
 
 def provenance_of(path: Path, grid: Grid | None = None) -> dict[str, Any]:
     """What identifies an input, and where its voxels are if it has some."""
-    found = {"path": str(path), "sha256": digest(path)}
+    found = {"path": str(path.absolute()), "sha256": digest(path)}
     if grid is None:
         return found
     return {**found, "shape": grid.shape, "affine": grid.affine.tolist()}
+
+
+def digests(folder: Path) -> dict[str, str]:
+    """The SHA-256 of all that a finished run holds, but for its log, locks and the file that lists them."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if path.is_file() and name not in UNLISTED and not name.startswith(f"{DRAWS}/"):
+            found[name] = digest(path)
+    if (folder / DRAWS).is_dir():
+        found[DRAWS] = digest(folder / DRAWS)
+    return found
 
 
 def digest(path: Path) -> str:

@@ -2,29 +2,28 @@
 
 from credwarp.errors import InputError
 from credwarp.propagate.images import overlaps
+from credwarp.propagate.summary import Summary, summarise
 from credwarp.register import Run, Side
 from credwarp.shapes import Labels, Points
-from credwarp.space import Volume, resample_labels
-from credwarp.summaries import (
-    DoseBands,
-    DoseVolumes,
-    LabelVotes,
-    PointClouds,
-    PointMoments,
-    Probabilities,
-    folded,
-)
+from credwarp.space import Affine, Mapping, Pair, Volume, resample_labels
+from credwarp.summaries import DoseBands, DoseVolumes, PointClouds, PointMoments, Probabilities, folded
 
 NAMED = 3
 
 
 def labels(run: Run, moving: Volume, fixed: Volume | None = None) -> Probabilities:
     """The moving image's labels on the run's grid; agreement with `fixed` or with the run's own, if any."""
-    other = run.pair.fixed_labels if fixed is None else resample_labels(fixed, run.pair.grid).data
-    _refuse_elsewhere(run, moving, "labels")
-    fold = LabelVotes.of(moving, run.pair.grid, run.pair.initial, other)
-    found: Probabilities = folded(run.displacements(), {"labels": fold})["labels"]
+    found = carried(run, moving, fixed).labels
+    assert found is not None
     return found
+
+
+def carried(run: Run, moving: Volume, fixed: Volume | None = None) -> Summary:
+    """`labels`, with the moments of the displacement from the same pass over the draws."""
+    _refuse_elsewhere(run, moving, "labels", "moving")
+    if fixed is not None:
+        _refuse_elsewhere(run, fixed, "labels", "fixed")
+    return summarise(run, moving, fixed)
 
 
 def selected(volume: Volume, wanted: tuple[int, ...]) -> Volume:
@@ -45,7 +44,14 @@ def selected(volume: Volume, wanted: tuple[int, ...]) -> Volume:
 
 def points(run: Run, places: Points, side: Side, names: tuple[str, ...]) -> PointClouds:
     """Points of `side` (RAS+ mm) on the other side; refused where the warp says nothing of them."""
-    pair = run.pair
+    refuse_outside(run.pair, places, side, names)
+    fold = PointMoments(places, side, run.pair.grid, run.pair.initial)
+    found: PointClouds = folded(run.displacements(), {"points": fold})["points"]
+    return found
+
+
+def refuse_outside(pair: Pair, places: Points, side: Side, names: tuple[str, ...]) -> None:
+    """Name points that lie beyond the voxels of the pair."""
     seen = places if side == "fixed" else pair.initial.inverse()(places)
     outside = [index for index, inside in enumerate(pair.grid.contains(seen)) if not inside]
     if outside:
@@ -54,14 +60,12 @@ def points(run: Run, places: Points, side: Side, names: tuple[str, ...]) -> Poin
             f"{len(outside)} of {len(places)} points lie outside the field of view of the registration "
             f"({which}); check that they are points of {side}, and whether RAS or LPS, or leave them out."
         )
-    fold = PointMoments(places, side, pair.grid, pair.initial)
-    found: PointClouds = folded(run.displacements(), {"points": fold})["points"]
-    return found
 
 
 def dose(run: Run, given: Volume, structures: Volume, wanted: tuple[int, ...] = ()) -> DoseBands:
     """A dose planned on the moving image, on the run's grid, and what structures of the fixed one receive."""
-    _refuse_elsewhere(run, given, "dose")
+    _refuse_elsewhere(run, given, "dose", "moving")
+    _refuse_elsewhere(run, structures, "structures", "fixed")
     drawn = selected(structures, wanted)
     regions: Labels = resample_labels(drawn, run.pair.grid).data
     fold = DoseVolumes.of(given, run.pair.grid, run.pair.initial, regions, wanted or drawn.labels)
@@ -69,9 +73,11 @@ def dose(run: Run, given: Volume, structures: Volume, wanted: tuple[int, ...] = 
     return found
 
 
-def _refuse_elsewhere(run: Run, volume: Volume, what: str) -> None:
-    if not overlaps(volume, run.pair.grid, run.pair.initial):
+def _refuse_elsewhere(run: Run, volume: Volume, what: str, side: Side) -> None:
+    through: Mapping = run.pair.initial if side == "moving" else Affine.identity()
+    if not overlaps(volume, run.pair.grid, through):
+        other = "fixed" if side == "moving" else "moving"
         raise InputError(
-            f"{volume.name} lies outside the moving image, whose space its {what} must be in; "
-            "check that it is not of the fixed one."
+            f"{volume.name} lies outside the {side} image, whose space its {what} must be in; "
+            f"check that it is not of the {other} one."
         )

@@ -3,20 +3,16 @@
 import logging
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 
-from credwarp.fields import invert_warp, smallest_determinant, to_millimetres, to_voxels
+from credwarp.fields import smallest_determinant, to_millimetres, to_voxels
+from credwarp.propagate.inverse import inverse
 from credwarp.register import Run
 from credwarp.shapes import Field
 from credwarp.space import Affine, Grid, Warp
 from credwarp.summaries import Displacement
 
 log = logging.getLogger("credwarp")
-
-# The inverse is a field too: between its voxels it is linear, so it is refined until it is near enough.
-REFINEMENTS = (1, 2)
-NEAR_MM, SHARE = 0.03, 0.99
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,11 +39,7 @@ def mean_transform(run: Run, displacement: Displacement) -> MeanTransform:
     if least <= 0:
         log.warning("the mean of the draws folds, so its inverse is right only where it is unique.")
     there = Warp(grid, mean, Affine.identity(), run.pair.initial)
-    for refinement in REFINEMENTS:
-        back = invert_warp(there, _around(there, refinement))
-        error = _error(there, back)
-        if error <= NEAR_MM:
-            break
+    back, error = inverse(there)
     return MeanTransform(there, back, error, least)
 
 
@@ -61,25 +53,3 @@ def _flow_of_mean(run: Run) -> Field:
     for chain, draw in run.places():
         total += run.draws.parameters(chain, draw)[0]
     return run.transform.displacement((total / run.total)[None].to(torch.float32))[0]
-
-
-def _around(warp: Warp, refinement: int) -> Grid:
-    """The warp's grid, as far as its border is moved outwards, on finer voxels."""
-    field = to_voxels(warp.displacement, warp.grid).abs()
-    pads = []
-    for axis in range(3):
-        faces = field[axis].movedim(axis, 0)[[0, -1]]
-        pads.append(int(np.ceil(float(faces.max()))) + 1)
-    affine = warp.grid.affine.copy()
-    affine[:3, 3] = warp.grid.to_world(-np.array(pads, dtype=np.float64))
-    x, y, z = (n + 2 * pad for n, pad in zip(warp.grid.shape, pads, strict=True))
-    padded = Grid((x, y, z), affine)
-    return padded if refinement == 1 else padded.with_spacing([h / refinement for h in padded.spacing])
-
-
-def _error(there: Warp, back: Warp) -> float:
-    apart = []
-    for plane in range(there.grid.shape[0]):
-        points = there.grid.points(plane, plane + 1).reshape(-1, 3)
-        apart.append(np.linalg.norm(back(there(points)) - points, axis=1))
-    return float(np.quantile(np.concatenate(apart), SHARE))

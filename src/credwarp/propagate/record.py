@@ -7,15 +7,16 @@ import numpy as np
 from credwarp.files import RunFolder, write_components, write_itk, write_table, write_volume
 from credwarp.propagate.images import apply
 from credwarp.propagate.mean import MeanTransform, mean_transform
-from credwarp.propagate.summary import Summary
+from credwarp.propagate.summary import Summary, uncertainty_correlation
 from credwarp.register import Run
 from credwarp.space import Affine, Volume, Warp
-from credwarp.summaries import Probabilities
+from credwarp.summaries import Correlation, DoseBands, Probabilities
 
 VECTOR_NOTE, COVARIANCE_NOTE = "mm along R, A, S", "mm2: RR AA SS RA RS AS"
 VOLUMES = ("label", "volume_mean", "volume_q025", "volume_q975")
 AGREEMENTS = ("dice", "asd", "hd95")
 FIGURES = ("before", "mean", "sd", "q05", "q95")
+BANDS = ("q05", "q50", "q95")
 
 
 def record(run: Run, summary: Summary, folder: RunFolder, moving: Volume | None = None) -> MeanTransform:
@@ -25,11 +26,11 @@ def record(run: Run, summary: Summary, folder: RunFolder, moving: Volume | None 
     write_itk(mean.to_moving, folder.to_moving)
     _write_maps(run, summary, folder, mean, moving)
     if summary.labels is not None:
-        write_labels(summary.labels, folder.labels)
+        write_labels(summary.labels, folder.labels, uncertainty_correlation(summary))
     return mean
 
 
-def write_labels(found: Probabilities, folder: Path) -> list[Path]:
+def write_labels(found: Probabilities, folder: Path, correlation: Correlation | None = None) -> list[Path]:
     """A map of probability per label, the most probable labels, and a table of volumes and agreement."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = {folder / f"probability_{label}.nii.gz": found.probability(label) for label in found.labels}
@@ -38,8 +39,41 @@ def write_labels(found: Probabilities, folder: Path) -> list[Path]:
     for path, data in paths.items():
         write_volume(Volume(found.grid, data, path.name), path)
     table = folder / "labels.csv"
-    write_table(table, _columns(found), _rows(found), ("volumes in mm3, distances in mm",))
+    remarks = ["volumes in mm3, distances in mm; on the fixed image's grid"]
+    if correlation is not None:
+        remarks.append(
+            f"displacement and label uncertainty correlate by r = {correlation.r:.3f} (95 % interval "
+            f"{correlation.low:.3f} to {correlation.high:.3f}, {correlation.count} labels)"
+        )
+    write_table(table, _columns(found), _rows(found), remarks)
     return [*paths, table]
+
+
+def write_dose(found: DoseBands, folder: Path) -> list[Path]:
+    """Mean and sd of the dose, the dose-volume histogram's bands, and what each structure gets."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for name, data in (("dose_mean", found.mean), ("dose_sd", found.sd)):
+        paths.append(folder / f"{name}.nii.gz")
+        write_volume(Volume(found.grid, data, name), paths[-1])
+    bands = found.bands
+    curves = [
+        (structure, float(level), *bands[:, index, place].tolist())
+        for index, structure in enumerate(found.structures)
+        for place, level in enumerate(found.levels)
+    ]
+    remark = "share of the structure's volume that gets the dose or more: quantiles over draws"
+    write_table(folder / "dvh.csv", ("structure", "dose", *BANDS), curves, (remark,))
+    rows = [
+        (structure, quantity, *found.over_draws(draws[:, index]).tolist())
+        for index, structure in enumerate(found.structures)
+        for quantity, draws in found.quantities().items()
+    ]
+    remark = (
+        "in the dose's own unit, quantiles over draws; Dx: what the hottest x % of the volume get at least"
+    )
+    write_table(folder / "structures.csv", ("structure", "quantity", *BANDS), rows, (remark,))
+    return [*paths, folder / "dvh.csv", folder / "structures.csv"]
 
 
 def figures(before: float, draws: np.ndarray) -> dict[str, float]:

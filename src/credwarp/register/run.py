@@ -24,7 +24,7 @@ class Run:
     """A pair, the plan it was registered by, and draws of the parameters of `transform`.
 
     `hyper` are the hyperparameters that the draws were made with, `series` what was tracked of each draw
-    (chains × draws × …), `facts` what each stage has to say.
+    (chains × draws × …), `facts` what each stage has to say, `screen` the first screen of its report.
     """
 
     pair: Pair
@@ -34,6 +34,15 @@ class Run:
     hyper: Hypers = field(default_factory=lambda: Hypers({}, {}))
     series: Series = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
+    screen: str = ""
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the report's first screen, or in a word what there is without a report."""
+        shape = " × ".join(str(n) for n in self.pair.grid.shape)
+        return self.screen or (
+            f"<p>{self.total} draws of {self.draws.chains} chains on {shape} voxels; no report was made of "
+            "them.</p>"
+        )
 
     @property
     def total(self) -> int:

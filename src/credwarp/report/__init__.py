@@ -1,5 +1,7 @@
 """What a run looks like to a person."""
 
+from credwarp.report.differences import differences
+from credwarp.report.doses import dose_volumes
 from credwarp.report.findings import (
     Calibration,
     Findings,
@@ -13,7 +15,6 @@ from credwarp.report.findings import (
 )
 from credwarp.report.gather import gather
 from credwarp.report.page import first_screen, render
-from credwarp.report.planes import before_and_after
 from credwarp.report.verdict import Verdict, verdict
 
 __all__ = [
@@ -27,7 +28,8 @@ __all__ = [
     "Structures",
     "Tracked",
     "Verdict",
-    "before_and_after",
+    "differences",
+    "dose_volumes",
     "first_screen",
     "gather",
     "render",

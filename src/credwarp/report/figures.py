@@ -22,7 +22,12 @@ INK = "#d3dae1"
 
 
 def still(found: Layers, rows: Sequence[tuple[str, str]], dpi: int = 120) -> str:
-    """A PNG as a data address: per row an image and a map over it (or none), in three planes."""
+    """`picture` as a data address."""
+    return "data:image/png;base64," + base64.b64encode(picture(found, rows, dpi)).decode("ascii")
+
+
+def picture(found: Layers, rows: Sequence[tuple[str, str]], dpi: int = 120) -> bytes:
+    """A PNG: per row an image and a map over it (or none), in three planes."""
     grid = found.view.grid
     x, y, z = (n * h for n, h in zip(grid.shape, grid.spacing, strict=True))
     total = (2 * x + y) * (1 + BAR)
@@ -52,7 +57,7 @@ def still(found: Layers, rows: Sequence[tuple[str, str]], dpi: int = 120) -> str
             _bar(figure, figure.add_subplot(spec[row, 3]), over)
     out = io.BytesIO()
     figure.savefig(out, format="png", dpi=dpi, metadata={"Software": None})
-    return "data:image/png;base64," + base64.b64encode(out.getvalue()).decode("ascii")
+    return out.getvalue()
 
 
 def _show(panel: Axes, found: Layers, shown: tuple[Layer, Layer | None], axes: tuple[int, int]) -> None:

@@ -10,6 +10,9 @@ from jaxtyping import Float, Int
 from credwarp.shapes import Image, Labels, Mask
 from credwarp.space import Grid
 
+# The 95 % quantile of chi squared with three degrees of freedom.
+CHI2_95 = 7.8147279
+
 
 class Interval(NamedTuple):
     """A mean, and the two ends between which 95 % of the posterior lies (90 % for Dice)."""
@@ -48,6 +51,19 @@ class Landmark:
     covariance: np.ndarray
     radius95: float
     known: np.ndarray | None = None
+
+    @property
+    def error(self) -> float:
+        """How far off the mean is, in mm; not a number where that is not known."""
+        return np.nan if self.known is None else float(np.linalg.norm(self.known - self.mean))
+
+    @property
+    def inside95(self) -> bool:
+        """Whether the known place lies in the ellipsoid that holds 95 %."""
+        if self.known is None:
+            return False
+        away = np.asarray(self.known - self.mean, dtype=np.float64)
+        return bool(away @ np.linalg.pinv(self.covariance) @ away <= CHI2_95)
 
 
 @dataclass(frozen=True, eq=False)

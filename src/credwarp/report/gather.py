@@ -5,17 +5,21 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy.ndimage import binary_closing, binary_fill_holes
 
 from credwarp import kernels
 from credwarp.fields import jacobian_determinant, to_millimetres
+from credwarp.likelihoods import Comparison
 from credwarp.register import Run
 from credwarp.report.findings import Findings, Maps, Residuals
 from credwarp.report.layers import MOST_WARPS
-from credwarp.shapes import Field, Fields, Image
-from credwarp.space import Grid
+from credwarp.shapes import Field, Fields, Image, Mask
+from credwarp.space import Grid, Pair
 
 MOST_DRAWS = 12
 BINS = 120
+# Voxels across which structure is bridged, so that the anatomy is of one piece.
+CLOSED = 2
 REACH = 4.0
 # The 95 % quantile of the standard normal law.
 NORMAL95 = 1.6449
@@ -32,17 +36,18 @@ def gather(run: Run, qc: Mapping[str, Any]) -> Findings:
     fields = torch.cat(list(run.displacements(min(MOST_DRAWS, run.total))))
     middle = fields.mean(dim=0)
     several = len(fields) > 1
+    comparison = run.plan.likelihood.bind(pair)
     return Findings(
         grid=pair.grid,
         fixed=pair.fixed,
         before=pair.moving,
         after=kernels.warp(pair.moving[None], middle[None])[0, 0],
-        mask=pair.fixed_mask & pair.moving_mask,
+        mask=_anatomy(pair, comparison),
         qc=qc,
         plan=run.plan.to_toml(),
         plausible=tuple(kernels.warp(pair.moving[None], fields[:MOST_WARPS])[:, 0]) if several else (),
         maps=_maps(pair.grid, fields, middle),
-        residuals=_residuals(run, middle),
+        residuals=_residuals(comparison, middle),
     )
 
 
@@ -70,9 +75,16 @@ def _radius95(away: Fields) -> Image:
     return radius
 
 
-def _residuals(run: Run, middle: Field) -> Residuals:
+def _anatomy(pair: Pair, comparison: Comparison) -> Mask:
+    """Where both masks look and images have structure, without holes: elsewhere maps mean nothing."""
+    both = pair.fixed_mask & pair.moving_mask
+    counted = np.asarray((comparison.weight[0] > 0) & both)
+    filled = torch.from_numpy(binary_fill_holes(binary_closing(counted, iterations=CLOSED)))
+    return filled & both if bool((filled & both).any()) else both
+
+
+def _residuals(comparison: Comparison, middle: Field) -> Residuals:
     """Of the features under the mean warp, where voxels count."""
-    comparison = run.plan.likelihood.bind(run.pair)
     residual = comparison.residual(middle[None])[0]
     counted = (comparison.weight[0] > 0).expand_as(residual)
     counts, edges = np.histogram(np.asarray(residual[counted].to(torch.float64)), BINS, (-REACH, REACH))

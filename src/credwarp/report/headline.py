@@ -20,7 +20,8 @@ class Figure:
 
 def headline(findings: Findings) -> list[Figure]:
     """How sure, how far, how well, how converged: what there is of it."""
-    return [*_maps(findings), *_dice(findings), *_folds(findings), *_convergence(findings), *_cost(findings)]
+    parts = (_maps, _dice, _landmarks, _folds, _convergence, _cost)
+    return [figure for part in parts for figure in part(findings)]
 
 
 def _maps(findings: Findings) -> list[Figure]:
@@ -48,6 +49,15 @@ def _dice(findings: Findings) -> list[Figure]:
         return []
     note = f"mean of {len(after)} labels" + (f"; {np.mean(before):.2f} before" if before else "")
     return [Figure("Dice", f"{np.mean(after):.2f}", "", note)]
+
+
+def _landmarks(findings: Findings) -> list[Figure]:
+    known = [one for one in findings.landmarks if one.known is not None]
+    if not known:
+        return []
+    inside = sum(one.inside95 for one in known)
+    note = f"mean of {len(known)}; {inside} inside their 95 % ellipsoids"
+    return [Figure("Landmark error", _short(float(np.mean([one.error for one in known]))), "mm", note)]
 
 
 def _folds(findings: Findings) -> list[Figure]:

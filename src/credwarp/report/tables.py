@@ -14,8 +14,6 @@ from credwarp.space import Grid
 
 NOTHING = "–"
 ML = 1000.0
-# The 95 % quantile of chi squared with three degrees of freedom.
-CHI2_95 = 7.815
 
 
 @dataclass(frozen=True)
@@ -91,9 +89,7 @@ def _landmark(one: Landmark, view: Grid) -> LandmarkRow:
     voxel = np.rint(view.to_voxels(np.asarray(one.mean, dtype=np.float64))).astype(int)
     error, inside = NOTHING, NOTHING
     if one.known is not None:
-        away = np.asarray(one.known, dtype=np.float64) - one.mean
-        error = f"{np.linalg.norm(away):.2f}"
-        inside = "yes" if float(away @ np.linalg.pinv(one.covariance) @ away) <= CHI2_95 else "no"
+        error, inside = f"{one.error:.2f}", "yes" if one.inside95 else "no"
     return LandmarkRow(
         one.name,
         ", ".join(f"{v:.1f}".replace("-", "−") for v in one.mean),

@@ -13,6 +13,8 @@ from credwarp.shapes import Fields, Image, Labels
 from credwarp.space import Affine, Grid, Volume
 
 BINS = 200
+HOTTEST = (95, 50, 2)
+BANDS = (0.05, 0.5, 0.95)
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,9 +29,27 @@ class DoseBands:
     received: Float[np.ndarray, "draws structures levels"]
     averages: Float[np.ndarray, "draws structures"]
 
-    def quantiles(self, *shares: float) -> Float[np.ndarray, "shares structures levels"]:
-        """Bands of the dose-volume histogram, such as of 0.05, 0.5 and 0.95."""
-        return np.asarray(np.quantile(self.received, shares, axis=0))
+    @property
+    def bands(self) -> Float[np.ndarray, "3 structures levels"]:
+        """The dose-volume histogram: its 5, 50 and 95 % quantiles over draws."""
+        return self.over_draws(self.received)
+
+    @staticmethod
+    def over_draws(values: np.ndarray) -> np.ndarray:
+        """The 5, 50 and 95 % quantiles."""
+        return np.asarray(np.quantile(values, BANDS, axis=0))
+
+    def quantities(self) -> dict[str, Float[np.ndarray, "draws structures"]]:
+        """Per draw and structure: the mean dose, and what the hottest 95, 50 and 2 % get at least."""
+        return {"mean": self.averages} | {f"D{share}": self._least(share / 100) for share in HOTTEST}
+
+    def _least(self, share: float) -> Float[np.ndarray, "draws structures"]:
+        """The highest level that at least this share of the volume gets, linear between levels."""
+        found = np.empty(self.received.shape[:2])
+        for place in np.ndindex(found.shape):
+            # np.interp wants shares that rise.
+            found[place] = np.interp(share, self.received[place][::-1], self.levels[::-1])
+        return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,7 @@
 
 from credwarp.workflow.begin import begin, refuse_used, removed_if_it_fails
 from credwarp.workflow.calibration import Calibration, calibrate, known_pair
+from credwarp.workflow.comparing import Comparison, Difference, compare
 from credwarp.workflow.complete import (
     NOT_CONVERGED,
     Outcome,
@@ -19,10 +20,14 @@ from credwarp.workflow.parting import draw_apart, join, warm_up
 from credwarp.workflow.request import Request, Subject
 from credwarp.workflow.scoring import Score, score
 from credwarp.workflow.training import Files, Population, begin_training, complete_training
+from credwarp.workflow.verifying import Check, verify
 
 __all__ = [
     "NOT_CONVERGED",
     "Calibration",
+    "Check",
+    "Comparison",
+    "Difference",
     "Files",
     "Forecast",
     "Outcome",
@@ -34,6 +39,7 @@ __all__ = [
     "begin_training",
     "calibrate",
     "code_of",
+    "compare",
     "complete",
     "compute_on",
     "complete_training",
@@ -51,5 +57,6 @@ __all__ = [
     "score",
     "threads_of",
     "warm_up",
+    "verify",
     "within",
 ]

@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import platform
+import shlex
 import shutil
 import sys
 from collections.abc import Iterator
@@ -13,10 +14,12 @@ import torch
 
 from credwarp.errors import InputError, PlanError
 from credwarp.files import (
+    LANDMARKS,
     PAIR,
     FolderKeeper,
     RunFolder,
     read_network,
+    write_landmarks,
     write_pair,
     write_text,
     write_volume,
@@ -24,6 +27,7 @@ from credwarp.files import (
 from credwarp.kernels.threads import count
 from credwarp.networks import Network
 from credwarp.plan import Plan
+from credwarp.propagate import refuse_outside
 from credwarp.register import keep_network, refuse_contradictions
 from credwarp.workflow.request import Request
 
@@ -39,6 +43,10 @@ def begin(request: Request, plan: Plan, folder: Path) -> None:
         RunFolder.create(folder)
         (folder / "state").mkdir(exist_ok=True)
         pair = request.prepare(plan)
+        landmarks = request.landmarks()
+        if landmarks is not None:
+            refuse_outside(pair, landmarks.moving, "moving", landmarks.names)
+            write_landmarks(folder / LANDMARKS, landmarks)
         write_pair(folder / PAIR, pair)
         if network is not None:
             keep_network(FolderKeeper(folder), network)
@@ -98,5 +106,5 @@ def circumstances(plan: Plan) -> dict[str, Any]:
         "threads": count(),
         "torch_threads": torch.get_num_threads(),
         "seed": plan.seed,
-        "command": ["credwarp", *sys.argv[1:]],
+        "command": shlex.join(["credwarp", *sys.argv[1:]]),
     }

@@ -4,7 +4,7 @@ import json
 import logging
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,27 +13,29 @@ import torch
 
 from credwarp.errors import InputError
 from credwarp.files import (
+    LANDMARKS,
     PAIR,
     FolderKeeper,
     RunFolder,
+    digests,
     open_run,
     peak_memory_mb,
     read,
     read_labels,
+    read_landmarks,
     read_pair,
     write_text,
 )
 from credwarp.kernels.threads import count
 from credwarp.plan import Plan
-from credwarp.propagate import Summary, record, summarise
-from credwarp.propagate.record import dice_figures
+from credwarp.propagate import Summary, dice_figures, record, summarise, uncertainty_correlation
 from credwarp.register import Diagnosis, Run, Watch, diagnose, register, unwatched
 from credwarp.register.targets import bound
 from credwarp.register.track import Tracker
-from credwarp.report import render
-from credwarp.workflow.findings import findings
+from credwarp.report import Findings, first_screen, render
+from credwarp.workflow.findings import findings, landmark_facts, marked
 from credwarp.workflow.lock import alone
-from credwarp.workflow.quality import Flag, flags
+from credwarp.workflow.quality import Flag, flags, likeness
 
 log = logging.getLogger("credwarp")
 NOT_CONVERGED, BELOW_STANDARD = 4, 6
@@ -85,9 +87,8 @@ def diagnosis_of(folder: Path) -> Diagnosis:
 def threads_of(folder: Path) -> int:
     """On how many threads a run was begun."""
     try:
-        facts = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
-        return int(facts["threads"])
-    except (OSError, ValueError, KeyError, TypeError):
+        return int(RunFolder(folder).provenance()["threads"])
+    except (ValueError, KeyError, TypeError):
         raise InputError(f"{folder} holds no run; name a run's folder.") from None
 
 
@@ -95,18 +96,30 @@ def finish(folder: Path, run: Run, strict: bool) -> Outcome:
     """From draws to everything that is made of them."""
     since = time.perf_counter()
     place = RunFolder.create(folder)
-    summary = summarise(run, _given_labels(folder))
+    landmarks = read_landmarks(folder / LANDMARKS)
+    carried = None if landmarks is None else landmarks.moving
+    summary = summarise(run, _given_labels(folder), moving_points=carried)
     mean = record(run, summary, place, _given_image(folder))
     diagnosis = _diagnosis(run)
-    raised = flags(run, summary, diagnosis)
-    qc = _qc(run, summary, diagnosis, raised) | {"inverse_error_mm": mean.error_mm}
+    masked = {"fixed_mask", "moving_mask"} <= place.provenance().keys()
+    raised = flags(run, summary, diagnosis, masked)
+    marks = marked(landmarks, summary)
+    qc = _qc(run, summary, diagnosis, raised)
+    qc |= {"inverse_error_mm": mean.error_mm, "landmarks": landmark_facts(marks)}
     qc["stages"].append({"name": "summary", "seconds": time.perf_counter() - since, "gradients": 0})
     qc["seconds"] += time.perf_counter() - since
     write_text(folder / "qc.json", json.dumps(qc, indent=2) + "\n")
-    write_text(folder / "report.html", render(findings(folder, run, summary, diagnosis, qc)))
+    _tell(place, findings(place, run, summary, diagnosis, qc, marks))
     for flag in raised:
         log.warning("%s", flag.sentence)
     return Outcome(folder, qc, code_of(qc, strict))
+
+
+def _tell(place: RunFolder, told: Findings) -> None:
+    """The report, and the hashes of all that is there now."""
+    write_text(place.path / "report.html", render(told))
+    write_text(place.screen, first_screen(told))
+    place.write_provenance(place.provenance() | {"files": digests(place.path)})
 
 
 def code_of(qc: Mapping[str, Any], strict: bool) -> int:
@@ -135,6 +148,7 @@ def _qc(run: Run, summary: Summary, diagnosis: Diagnosis | None, raised: list[Fl
     if diagnosis is not None:
         mixed = diagnosis.facts(sampled)
     warmup = run.facts.get("warmup", {})
+    correlation = uncertainty_correlation(summary)
     return {
         **mixed,
         "method": run.plan.method,
@@ -149,10 +163,12 @@ def _qc(run: Run, summary: Summary, diagnosis: Diagnosis | None, raised: list[Fl
         "seed": run.plan.seed,
         "radius95_mm": _radius(run, summary),
         "fold_fraction_max": max(summary.jacobian.folds) / run.pair.grid.voxels,
+        "uncertainty_correlation": None if correlation is None else asdict(correlation),
         "dice": {} if summary.labels is None else dice_figures(summary.labels),
         "warnings": [{"kind": flag.kind, "sentence": flag.sentence} for flag in raised],
         "stages": stages,
         "basins": run.facts.get("optimum", {}).get("basins", []),
+        "likeness": likeness(run),
         "evidence": run.facts.get("optimum", {}).get("evidence"),
         "gradients_saved": run.facts.get("optimum", {}).get("gradients_saved"),
         "virial": (warmup.get("virials") or [None])[-1],

@@ -1,6 +1,5 @@
 """What the report is told of a finished run."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -9,19 +8,25 @@ from typing import Any
 import numpy as np
 import torch
 
+from credwarp.files import Landmarks, RunFolder
 from credwarp.propagate import Summary
 from credwarp.register import Diagnosis, Run
-from credwarp.report import Findings, Interval, LabelRow, Maps, Structures, Tracked, gather
+from credwarp.report import Findings, Interval, LabelRow, Landmark, Maps, Structures, Tracked, gather
 from credwarp.summaries import Probabilities
 
 MOST_SERIES = 24
 
 
 def findings(
-    folder: Path, run: Run, summary: Summary, diagnosis: Diagnosis | None, qc: Mapping[str, Any]
+    folder: RunFolder,
+    run: Run,
+    summary: Summary,
+    diagnosis: Diagnosis | None,
+    qc: Mapping[str, Any],
+    marks: tuple[Landmark, ...],
 ) -> Findings:
     """From the summary of all draws, and from what the folder says of its inputs."""
-    provenance = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
+    provenance = {name: fact for name, fact in folder.provenance().items() if name != "files"}
     moved, jacobian = summary.displacement, summary.jacobian
     several = run.total > 1
     return replace(
@@ -35,9 +40,40 @@ def findings(
             jacobian=jacobian.mean,
             fold_probability=jacobian.fold_probability if several else None,
         ),
+        landmarks=marks,
         structures=None if summary.labels is None else _structures(summary.labels),
         tracked=None if diagnosis is None else _tracked(run, diagnosis),
     )
+
+
+def marked(landmarks: Landmarks | None, summary: Summary) -> tuple[Landmark, ...]:
+    """Where the points of moving are in fixed, by all draws."""
+    found = summary.points
+    if landmarks is None or found is None:
+        return ()
+    known = landmarks.fixed
+    return tuple(
+        Landmark(
+            name,
+            found.mean[index],
+            found.covariance[index],
+            float(found.radius95[index]),
+            None if known is None else known[index],
+        )
+        for index, name in enumerate(landmarks.names)
+    )
+
+
+def landmark_facts(marks: tuple[Landmark, ...]) -> dict[str, Any]:
+    """What `qc.json` says of landmarks: how sure they are, and how far off where that is known."""
+    if not marks:
+        return {}
+    facts: dict[str, Any] = {"count": len(marks)}
+    facts["radius95_mm"] = float(np.median([mark.radius95 for mark in marks]))
+    if all(mark.known is not None for mark in marks):
+        facts["error_mm"] = float(np.mean([mark.error for mark in marks]))
+        facts["inside95"] = float(np.mean([mark.inside95 for mark in marks]))
+    return facts
 
 
 def _structures(found: Probabilities) -> Structures:

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from credwarp.fields import to_voxels
+from credwarp.kernels import warp
 from credwarp.plan import Quality
 from credwarp.propagate import Summary
 from credwarp.register import Diagnosis, Run
@@ -22,15 +23,22 @@ class Flag:
     sentence: str
 
 
-def flags(run: Run, summary: Summary, diagnosis: Diagnosis | None) -> list[Flag]:
-    """Everything that is beyond the plan's limits."""
+def flags(run: Run, summary: Summary, diagnosis: Diagnosis | None, masked: bool) -> list[Flag]:
+    """Everything that is beyond the plan's limits; `masked` if both masks were given rather than assumed."""
     limits = run.plan.quality
     return [
         *_of_mixing(run, diagnosis, limits),
         *_of_shape(run, summary, limits),
         *_of_spread(run, summary, limits),
         *_of_images(run, limits),
+        *(_of_masks(run, summary, limits) if masked else ()),
     ]
+
+
+def likeness(run: Run) -> float | None:
+    """How alike fixed and warped image are, as search or network left them: 1 the same, 0 unrelated."""
+    found: float | None = run.facts.get("optimum", run.facts.get("prediction", {})).get("explained")
+    return found
 
 
 def _of_mixing(run: Run, diagnosis: Diagnosis | None, limits: Quality) -> list[Flag]:
@@ -137,16 +145,34 @@ def _of_images(run: Run, limits: Quality) -> list[Flag]:
         found.append(
             Flag("low_overlap", f"the images' masks share {100 * overlap:.0f} % of what they cover together.")
         )
-    gain = run.facts.get("optimum", run.facts.get("prediction", {})).get("explained")
-    if gain is not None and gain < limits.improvement:
+    gain = likeness(run)
+    if gain is not None and gain < limits.likeness:
         found.append(
             Flag(
                 "misfit",
-                f"the warped moving image explains {100 * gain:.1f} % of the fixed image's structure: the "
-                "images may be unrelated, of different contrast (--set likelihood.kind=mind), or far apart.",
+                f"fixed and warped image are alike to {gain:.2f} only (1 is the same, limit "
+                f"{limits.likeness:g}): they may be unrelated, of different contrast "
+                "(--set likelihood.kind=mind), or far apart.",
             )
         )
     return found
+
+
+def _of_masks(run: Run, summary: Summary, limits: Quality) -> list[Flag]:
+    """Both masks are of the same organ, so they should agree under the mean warp."""
+    pair = run.pair
+    moved = to_voxels(summary.displacement.mean, pair.grid)[None]
+    carried = warp(pair.moving_mask.to(moved.dtype)[None], moved)[0, 0] >= 0.5
+    both = float((carried & pair.fixed_mask).sum())
+    found = 2 * both / max(1.0, float(carried.sum() + pair.fixed_mask.sum()))
+    if found >= limits.mask_agreement:
+        return []
+    said = f"the warped moving mask and the fixed mask agree to a Dice of {found:.2f} only"
+    return [
+        Flag(
+            "masks_disagree", f"{said} (limit {limits.mask_agreement:g}): look whether both are of one organ."
+        )
+    ]
 
 
 @torch.no_grad()

@@ -6,7 +6,7 @@ from typing import Any
 
 from credwarp.affine import align
 from credwarp.errors import InputError
-from credwarp.files import provenance_of, read, read_labels, read_mask, read_transform
+from credwarp.files import Landmarks, provenance_of, read, read_labels, read_mask, read_points, read_transform
 from credwarp.plan import Plan
 from credwarp.space import Affine, Pair, Scan, prepare, refuse_unusable
 
@@ -18,11 +18,12 @@ class Subject:
     image: Path
     mask: Path | None = None
     labels: Path | None = None
+    points: Path | None = None
 
     @property
     def files(self) -> dict[str, Path]:
         """All that there are, by what they are."""
-        named = {"image": self.image, "mask": self.mask, "labels": self.labels}
+        named = {"image": self.image, "mask": self.mask, "labels": self.labels, "points": self.points}
         return {name: path for name, path in named.items() if path is not None}
 
     def read(self) -> Scan:
@@ -51,6 +52,23 @@ class Request:
         refuse_unusable(moving, "moving")
         spacing = None if plan.preparation.spacing == "fixed" else plan.preparation.spacing
         return prepare(fixed, moving, self._initial(fixed, moving, plan), spacing)
+
+    def landmarks(self) -> Landmarks | None:
+        """Points of moving to carry, and where they truly are in fixed, if that is known."""
+        if self.moving.points is None:
+            if self.fixed.points is not None:
+                raise InputError(
+                    f"{self.fixed.points} has nothing to compare with; give --moving-points too."
+                )
+            return None
+        carried = read_points(self.moving.points)
+        known = None if self.fixed.points is None else read_points(self.fixed.points)
+        if known is not None and known.names != carried.names:
+            raise InputError(
+                f"{self.fixed.points} and {self.moving.points} do not name the same points in the same "
+                "order; give both the same names."
+            )
+        return Landmarks(carried.names, carried.positions, None if known is None else known.positions)
 
     def provenance(self) -> dict[str, Any]:
         """What identifies every file."""
