@@ -160,12 +160,12 @@ def test_the_schedulers_memory_stays_flat_over_two_thousand_queued_pairs(tmp_pat
         assert worker.poll() is None
     assert started.returncode == 0, said
     assert "2000 new" in said
-    quarter = seen[len(seen) // 4]
-    Console().print(
-        f"2,000 dry pairs in {took:.0f} s: the scheduler held {quarter:.0f} MB after a quarter, "
-        f"{seen[-1]:.0f} MB at the end, {max(seen):.0f} MB at most"
-    )
-    assert max(seen[len(seen) // 4 :]) - quarter <= 20
+    quarters = [seen[place * (len(seen) - 1) // 4] for place in range(1, 5)]
+    held = ", ".join(f"{one:.0f}" for one in quarters)
+    Console().print(f"2,000 dry pairs in {took:.0f} s: the scheduler held {held} MB after each quarter")
+    # Dask's logs of transitions grow until they are as long as its configuration lets them.
+    assert quarters[3] - quarters[0] <= 30
+    assert quarters[3] - quarters[1] <= 15
 
 
 def test_ten_thousand_rows_are_checked_within_twenty_seconds(tmp_path):
