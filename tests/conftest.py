@@ -4,7 +4,6 @@ import contextlib
 import io
 import logging
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 os.environ.setdefault(
@@ -24,13 +23,12 @@ REAL_PAIRS = Path(os.environ.get("CREDWARP_DATA", Path(__file__).parents[2] / "s
 
 
 @pytest.fixture(autouse=True)
-def _log_as_before() -> Iterator[None]:
-    """A command that a test runs may redirect the package's log; the next test finds it as it was."""
+def _log_speaks() -> None:
+    """A command that ran before may have redirected the package's log; each test finds it as on import."""
     log = logging.getLogger("credwarp")
-    before = (log.handlers[:], log.level, log.propagate)
-    yield
-    log.handlers[:], log.propagate = before[0], before[2]
-    log.setLevel(before[1])
+    log.handlers.clear()
+    log.propagate = True
+    log.setLevel(logging.NOTSET)
 
 
 @pytest.fixture

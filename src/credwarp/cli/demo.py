@@ -67,16 +67,17 @@ def _written(heads: "PhantomPair", output: Path) -> "Request":
     RunFolder.create(output)
     inputs = output / "inputs"
     inputs.mkdir(exist_ok=True)
-    voxels = heads.fixed.image.grid.to_voxels(heads.truth.fixed_landmarks)
-    last = np.array(heads.fixed.image.grid.shape) - 2
-    well_inside = np.all((voxels > 1) & (voxels < last), axis=1).tolist()
+    grid, truth = heads.fixed.image.grid, heads.truth
+    # Wherever the pre-alignment ends, points of either side are then seen.
+    both = [grid.to_voxels(places) for places in (truth.fixed_landmarks, truth.moving_landmarks)]
+    well_inside = np.all([(v > 1) & (v < np.array(grid.shape) - 2) for v in both], axis=(0, 2)).tolist()
     subjects = {}
     for side, scan in (("fixed", heads.fixed), ("moving", heads.moving)):
         assert scan.labels is not None
         image, labels = inputs / f"{side}.nii.gz", inputs / f"{side}_labels.nii.gz"
         write_volume(scan.image, image)
         write_volume(scan.labels, labels)
-        places = heads.truth.fixed_landmarks if side == "fixed" else heads.truth.moving_landmarks
+        places = truth.fixed_landmarks if side == "fixed" else truth.moving_landmarks
         points = inputs / f"{side}_points.csv"
         named = zip(landmark_names(), places.tolist(), well_inside, strict=True)
         rows = [(name, *place) for name, place, inside in named if inside]
