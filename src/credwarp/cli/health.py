@@ -17,7 +17,13 @@ from credwarp.kernels.threads import count
 from credwarp.space import Affine, Grid, Warp
 
 PACKAGES = ("torch", "numpy", "scipy", "numba", "nibabel", "SimpleITK", "pydantic", "zarr")
-OPTIONAL = {"h5py": "x5 files", "nitransforms": "x5 and others"}
+# What each package is for, and the extra that brings it.
+OPTIONAL = {
+    "h5py": ("x5 files", "interop"),
+    "nitransforms": ("x5 and others", "interop"),
+    "distributed": ("cohorts", "batch"),
+    "dask-jobqueue": ("cohorts as jobs", "batch"),
+}
 
 
 def facts() -> dict[str, str]:
@@ -33,11 +39,11 @@ def facts() -> dict[str, str]:
         "compiled kernels": _compiled(),
     }
     found |= {name: importlib.metadata.version(name) for name in PACKAGES}
-    for name, purpose in OPTIONAL.items():
+    for name, (purpose, extra) in OPTIONAL.items():
         try:
             found[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
-            found[name] = f"absent ({purpose}: install credwarp[interop])"
+            found[name] = f"absent ({purpose}: install credwarp[{extra}])"
     return found
 
 
