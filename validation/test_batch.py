@@ -1,7 +1,9 @@
 """Cohorts on dask: nothing lost to `kill -9`, the pace of two workers, memory, ten thousand rows."""
 
 import os
+import shutil
 import signal
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -27,8 +29,10 @@ from cohorts import (
 )
 from credwarp import cli
 from credwarp.batch.checks import Choices
+from credwarp.batch.machines import Certificates, Existing, Local
 from credwarp.batch.places import Roots
 from credwarp.batch.run import Source
+from credwarp.errors import InputError
 from credwarp.files import write_volume
 from credwarp.phantom import pair
 from credwarp.plan import Plan
@@ -211,3 +215,22 @@ def test_workers_come_as_jobs_of_slurm(tmp_path, monkeypatch):
     said, _ = started.communicate(timeout=150)
     assert started.returncode == 0, said + (tmp_path / "jobs.log").read_text()
     assert {row["status"] for row in rows_of(out)} == {"done"}
+
+
+def test_a_cluster_with_certificates_runs_and_refuses_whoever_has_none(tmp_path):
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed, so there are no certificates to show.")
+    key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
+    subject = ("-subj", "/CN=credwarp", "-days", "2", "-nodes", "-newkey", "rsa:2048")
+    files = ("-keyout", str(key), "-out", str(certificate))
+    subprocess.run(["openssl", "req", "-x509", *subject, *files], check=True, capture_output=True)
+    table = cohort(tmp_path, 1)
+    shown = ("--tls-ca", certificate, "--tls-cert", certificate, "--tls-key", key)
+    said, _ = command(
+        "batch", table, "-o", tmp_path / "out", "--workers", 1, "--dry-run", *shown
+    ).communicate()
+    assert "1 new." in said, said
+    with Local(1, 1, 4000.0, Certificates(certificate, certificate, key)).opened() as machines:
+        assert machines.address.startswith("tls://127.0.0.1")
+        with pytest.raises(InputError, match="no scheduler answers"), Existing(machines.address).opened():
+            pass

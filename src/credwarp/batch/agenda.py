@@ -65,7 +65,10 @@ class Agenda:
 
     def refuse_larger(self, largest_mb: float) -> None:
         """End the pairs that fit nowhere."""
-        for task in [task for task in self.waiting if task.memory_mb > largest_mb]:
+        too_large = [task for task in self.waiting if task.memory_mb > largest_mb]
+        if too_large:
+            self.waiting = deque(task for task in self.waiting if task.memory_mb <= largest_mb)
+        for task in too_large:
             self._end(
                 task,
                 {
@@ -114,7 +117,8 @@ class Agenda:
 
     def _end(self, task: Task, result: Mapping[str, Any]) -> None:
         name = task.case.folder
-        self.waiting = deque(other for other in self.waiting if other.case.folder != name)
+        if task.kind == "chain":
+            self.waiting = deque(other for other in self.waiting if other.case.folder != name)
         self.outcomes[name] = Outcome(
             task.case,
             result["status"],

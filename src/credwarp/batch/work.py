@@ -5,8 +5,7 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -15,10 +14,10 @@ from credwarp.batch.cases import Case
 from credwarp.batch.figures import figures
 from credwarp.batch.places import inside, refuse_links
 from credwarp.batch.recognise import LANDMARKS, OtherRun, is_whole, landmarks_mark, recognised
+from credwarp.batch.watch import Abandoned, Tell, Watch, telling
 from credwarp.errors import Busy, CredwarpError, InputError, PlanError
 from credwarp.files import Ellipsoids, open_run, read_points, write_points
 from credwarp.propagate import points
-from credwarp.register import Progress
 from credwarp.report import verdict
 from credwarp.workflow import (
     NOT_CONVERGED,
@@ -37,15 +36,9 @@ log = logging.getLogger("credwarp")
 
 Kind: TypeAlias = Literal["look", "whole", "warm", "chain", "join"]
 Result: TypeAlias = dict[str, Any]
-Tell: TypeAlias = Callable[[Mapping[str, Any]], None]
 OUT_OF_MEMORY, DEFECT = 5, 1
 # How long a folder may be locked by a process that has lost its scheduler and not noticed yet.
 PATIENCE, PAUSE = 90.0, 1.0
-SAID_EVERY = 5.0
-
-
-class Abandoned(Exception):
-    """Nobody waits for this task any more."""
 
 
 def attempt(task: Mapping[str, Any], tell: Tell, wanted: Callable[[], bool]) -> Result:
@@ -102,8 +95,8 @@ def _work(
 ) -> Result:
     (folder / "state").mkdir(parents=True, exist_ok=True)
     refuse_links(folder)
-    with logging_to(folder / "log.jsonl"), _told():
-        watch = _Watch(case.name, tell, wanted)
+    with logging_to(folder / "log.jsonl"), telling():
+        watch = Watch(case.name, tell, wanted)
         until = time.monotonic() + PATIENCE
         while True:
             try:
@@ -115,7 +108,7 @@ def _work(
                 time.sleep(PAUSE)
 
 
-def _step(task: Mapping[str, Any], case: Case, folder: Path, watch: "_Watch") -> Result:
+def _step(task: Mapping[str, Any], case: Case, folder: Path, watch: Watch) -> Result:
     kind: Kind = task["kind"]
     state = recognised(case, folder)
     if state == "finished":
@@ -168,37 +161,3 @@ def _refuse_another_version(wanted: str) -> None:
         raise InputError(
             f"{socket.gethostname()} has credwarp {__version__}, the command {wanted}; install the same one."
         )
-
-
-@contextmanager
-def _told() -> Iterator[None]:
-    """The package's log at work: down to what is worth knowing, and not on the worker's own output."""
-    before = log.level, log.propagate
-    log.setLevel(logging.INFO)
-    log.propagate = False
-    try:
-        yield
-    finally:
-        log.level, log.propagate = before
-
-
-class _Watch:
-    """Tells how far a run is, now and then, and ends it when nobody wants it any more."""
-
-    def __init__(self, name: str, tell: Tell, wanted: Callable[[], bool]) -> None:
-        self.name, self.tell, self.wanted = name, tell, wanted
-        self.stage, self.last = "", -SAID_EVERY
-
-    def __call__(self, seen: Progress) -> None:
-        self.refuse_unwanted()
-        now = time.monotonic()
-        if seen.stage == self.stage and now - self.last < SAID_EVERY:
-            return
-        self.stage, self.last = seen.stage, now
-        log.info("%s %d/%d", seen.stage, seen.done, seen.total)
-        self.tell({"name": self.name, "stage": seen.stage, "done": seen.done, "total": seen.total})
-
-    def refuse_unwanted(self) -> None:
-        """Stop here: what is kept stays, and whoever comes next goes on from it."""
-        if not self.wanted():
-            raise Abandoned

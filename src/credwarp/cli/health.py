@@ -17,7 +17,14 @@ from credwarp.kernels.threads import count
 from credwarp.space import Affine, Grid, Warp
 
 PACKAGES = ("torch", "numpy", "scipy", "numba", "nibabel", "SimpleITK", "h5py", "pydantic", "zarr")
-OPTIONAL = {"nitransforms": "interop", "ipyniivue": "notebook", "arviz-stats": "diagnostics"}
+# What comes with an extra, and which.
+OPTIONAL = {
+    "nitransforms": "interop",
+    "ipyniivue": "notebook",
+    "arviz-stats": "diagnostics",
+    "distributed": "batch",
+    "dask-jobqueue": "batch",
+}
 
 
 def facts() -> dict[str, str]:
