@@ -108,8 +108,8 @@ def test_points_are_where_the_draws_take_them(run, opened, tmp_path, name, side)
         assert np.abs(read_points(tmp_path / name).positions - known).max() < 1e-3
     else:
         back = read_points(tmp_path / name).positions
-        again = np.mean([warp(back) for warp in opened.warps(10)], axis=0)
-        assert np.linalg.norm(again - read_points(given).positions, axis=1).mean() < 0.2
+        again = np.mean([warp(back) for warp in opened.warps()], axis=0)
+        assert np.linalg.norm(again - read_points(given).positions, axis=1).mean() < 0.1
 
 
 def test_points_leave_in_the_frame_they_came_in(run, tmp_path):
@@ -229,7 +229,7 @@ def test_what_does_not_fit_is_one_sentence(run, tmp_path, capsys):
 
 def test_a_run_s_numbers_stand_in_its_quality_file(run):
     qc = json.loads((run / "qc.json").read_text(encoding="utf-8"))
-    assert qc["landmarks"]["count"] == len(read_points(run / "inputs" / "fixed_points.csv").names) > 40
+    assert qc["landmarks"]["count"] == len(read_points(run / "inputs" / "fixed_points.csv").names) > 30
     assert 0 < qc["landmarks"]["radius95_mm"] < 20
     assert 0 <= qc["landmarks"]["inside95"] <= 1
     assert -1 <= qc["uncertainty_correlation"]["low"] <= qc["uncertainty_correlation"]["r"] <= 1

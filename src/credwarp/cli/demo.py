@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from credwarp.space import Affine
     from credwarp.workflow import Request
 
+# Landmarks nearer to the border may leave the view with the pre-alignment.
+MARGIN_MM = 15.0
+
 
 def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="The run's folder, a new one.")] = Path(
@@ -67,9 +70,9 @@ def _written(heads: "PhantomPair", output: Path) -> "Request":
     RunFolder.create(output)
     inputs = output / "inputs"
     inputs.mkdir(exist_ok=True)
-    voxels = heads.fixed.image.grid.to_voxels(heads.truth.fixed_landmarks)
-    last = np.array(heads.fixed.image.grid.shape) - 2
-    well_inside = np.all((voxels > 1) & (voxels < last), axis=1).tolist()
+    low, high = (end(heads.fixed.image.grid.corners(), axis=0) for end in (np.min, np.max))
+    places = heads.truth.fixed_landmarks
+    well_inside = np.all((places > low + MARGIN_MM) & (places < high - MARGIN_MM), axis=1).tolist()
     subjects = {}
     for side, scan in (("fixed", heads.fixed), ("moving", heads.moving)):
         assert scan.labels is not None
