@@ -180,7 +180,8 @@ def test_far_out_of_range_is_the_border(name, shape):
     st.sampled_from(sorted(CASES)),
     st.tuples(st.integers(1, 9), st.integers(1, 9), st.integers(1, 50)),
     st.integers(1, 3),
-    st.floats(0, 12),
+    # What single precision loses beside a position decides on which side of a kink it lies.
+    st.just(0.0) | st.floats(1e-3, 12),
 )
 def test_any_shape_equals_the_reference(name, shape, chains, length):
     call, inputs = CASES[name]
