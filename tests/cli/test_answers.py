@@ -222,6 +222,13 @@ def test_what_does_not_fit_is_one_sentence(run, tmp_path, capsys):
     assert "ends in neither .csv nor .mrk.json" in said
     said = sentence(capsys, "apply", run, image, "-o", tmp_path / "w.nii.gz", "--posterior", 41)
     assert "the run holds 40; ask for 1 to 40" in said
+    register = ("register", inputs / "fixed.nii.gz", image, "-o", out / "run")
+    said = sentence(capsys, *register, "--fixed-points", inputs / "fixed_points.csv")
+    assert "has nothing to compare with; give --moving-points too" in said
+    (tmp_path / "one.csv").write_text("# RAS\nname,x,y,z\nin,0,0,0\n", encoding="utf-8")
+    both = ("--fixed-points", tmp_path / "one.csv", "--moving-points", inputs / "moving_points.csv")
+    assert "do not name the same points in the same order" in sentence(capsys, *register, *both)
+    assert not (out / "run").exists()
     for words in (
         ("labels", tmp_path, labels, "-o", out),
         ("apply", tmp_path, image, "-o", tmp_path / "w.nii.gz"),

@@ -71,6 +71,11 @@ def test_a_few_draws_are_spread_evenly_over_chains_and_draws():
     assert set(np.diff(flat)) <= {3, 4}
 
 
+def test_a_notebook_shows_what_there_is_without_a_report():
+    run = smooth_run(textured((8, 9, 10), torch.float32), chains=2, draws=6)
+    assert "12 draws of 2 chains on 8 × 9 × 10 voxels" in run._repr_html_()
+
+
 @pytest.mark.parametrize("count", [0, -1, 13])
 def test_more_draws_than_there_are_is_one_sentence(count):
     run = smooth_run(textured((8, 8, 8), torch.float32))

@@ -1,5 +1,7 @@
 """Findings of a run are those of its own draws."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -56,3 +58,16 @@ def test_a_run_makes_a_page(run):
     page = render(gather(run, quality()))
     assert 'id="volume-warp9"' in page
     assert 'id="volume-radius95"' in page
+
+
+def test_maps_are_shown_where_there_is_anatomy_without_holes():
+    pair = textured((24, 24, 24), torch.float32)
+    inside = torch.zeros(pair.grid.shape, dtype=torch.bool)
+    inside[6:18, 6:18, 6:18] = True
+    hollow = inside.clone()
+    hollow[11:13, 11:13, 11:13] = False
+    flat = replace(pair, fixed=pair.fixed * hollow, moving=pair.moving * hollow)
+    mask = gather(smooth_run(flat, draws=2, size=0.1), quality()).mask
+    assert bool(mask[7:17, 7:17, 7:17].all())
+    assert float(mask[~inside].float().mean()) < 0.4
+    assert not bool(mask[0].any())

@@ -1,5 +1,7 @@
 """What all draws of a run say of a user's labels, points and dose."""
 
+import logging
+
 from credwarp.errors import InputError
 from credwarp.propagate.images import overlaps
 from credwarp.propagate.summary import Summary, summarise
@@ -8,7 +10,9 @@ from credwarp.shapes import Labels, Points
 from credwarp.space import Affine, Mapping, Pair, Volume, resample_labels
 from credwarp.summaries import DoseBands, DoseVolumes, PointClouds, PointMoments, Probabilities, folded
 
+log = logging.getLogger("credwarp")
 NAMED = 3
+MISSED_MM = 0.1
 
 
 def labels(run: Run, moving: Volume, fixed: Volume | None = None) -> Probabilities:
@@ -47,6 +51,8 @@ def points(run: Run, places: Points, side: Side, names: tuple[str, ...]) -> Poin
     refuse_outside(run.pair, places, side, names)
     fold = PointMoments(places, side, run.pair.grid, run.pair.initial)
     found: PointClouds = folded(run.displacements(), {"points": fold})["points"]
+    if found.missed > MISSED_MM:
+        log.warning("some draws have no way back to a point: they miss by up to %.1f mm.", found.missed)
     return found
 
 

@@ -1,5 +1,6 @@
 """The page itself: one HTML file from findings, the same bytes for the same findings."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from markupsafe import Markup
 from credwarp import __version__
 from credwarp.report.convergence import convergence
 from credwarp.report.figures import still
-from credwarp.report.findings import Findings
+from credwarp.report.findings import Findings, Maps
 from credwarp.report.fit import calibration_chart, residual_charts
 from credwarp.report.headline import headline
 from credwarp.report.layers import FADED, Layers, layers, swatches
@@ -53,7 +54,8 @@ def render(findings: Findings) -> str:
 
 def first_screen(findings: Findings) -> str:
     """What a notebook shows of a run, as a fragment of HTML: verdict, figures, one still picture."""
-    picture = still(layers(findings), [("fixed", ""), ("before", ""), ("after", "")], dpi=80)
+    images = replace(findings, plausible=(), maps=Maps(), structures=None)
+    picture = still(layers(images), [("fixed", ""), ("before", ""), ("after", "")], dpi=80)
     tones = (PAGE / "tones.css").read_text(encoding="utf-8").replace(":root", ".credwarp-screen")
     parts = {**_opening(findings), "picture": picture, "tones": Markup(tones)}
     return _environment().get_template("screen.html").render(**parts)

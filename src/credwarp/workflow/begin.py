@@ -42,8 +42,8 @@ def begin(request: Request, plan: Plan, folder: Path) -> None:
     with removed_if_it_fails(folder):
         RunFolder.create(folder)
         (folder / "state").mkdir(exist_ok=True)
-        pair = request.prepare(plan)
         landmarks = request.landmarks()
+        pair = request.prepare(plan)
         if landmarks is not None:
             refuse_outside(pair, landmarks.moving, "moving", landmarks.names)
             write_landmarks(folder / LANDMARKS, landmarks)
