@@ -75,7 +75,7 @@ def uncertainty(found: Finished) -> list[Claim]:
 
 
 def initialisation(found: Finished) -> list[Claim]:
-    """Section 5.3.2."""
+    """Section 6.3.2."""
     apart, expected = meeting(found), found.experiment.expected
     mean, most = expected["discrepancy_mean_mm"], expected["discrepancy_max_mm"]
     close = Claim(

@@ -142,7 +142,7 @@ def regularisation(found: Finished, pair: str) -> Table:
 
 
 def starts(found: Finished) -> Table:
-    """Section 5.3.2: how much the standard deviation depends on where chains start."""
+    """Section 6.3.2: how much the standard deviation depends on where chains start."""
     apart, expected = meeting(found), found.experiment.expected
     rows = (
         ("discrepancy of SD, mean (mm)", number(expected["discrepancy_mean_mm"], 1), number(apart.mean_mm)),
