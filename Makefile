@@ -26,14 +26,15 @@ check: $(READY)
 validate: $(READY)
 	$(BIN)/pytest validation --capture=no
 
-# The paper's experiments: SCALE=small|full|smoke, N=1|1b|3|4|5|runtime, DATA=folder with real pairs. The page in
-# docs/ is that of everything at small scale on generated heads; others stay with their runs.
+# The paper's experiments: SCALE=small|full|smoke, N=1|1b|3|4|5|runtime, DATA=folder with real pairs,
+# MODEL=a network of `credwarp train` instead of training one. The page in docs/ is that of everything at
+# small scale on generated heads; others stay with their runs.
 SCALE ?= small
 RUNS ?= paper-runs/$(SCALE)$(if $(DATA),-data)
 PAGE ?= $(if $(N)$(DATA)$(filter-out small,$(SCALE)),$(RUNS)/page,docs/paper)
 paper: $(READY)
 	$(BIN)/python -m experiments.paper2021 --scale $(SCALE) --output $(RUNS) --page $(PAGE) \
-		$(if $(N),--only $(N)) $(if $(DATA),--data $(DATA))
+		$(if $(N),--only $(N)) $(if $(DATA),--data $(DATA)) $(if $(MODEL),--model $(MODEL))
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks

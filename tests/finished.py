@@ -48,6 +48,7 @@ def known(**changes) -> dict:
         "source": "a source",
         "images": "a pair",
         "processor": "a processor",
+        "training_seconds": None,
     } | changes  # fmt: skip
 
 

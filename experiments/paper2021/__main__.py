@@ -7,6 +7,7 @@ from pathlib import Path
 
 from credwarp.errors import CredwarpError, InputError
 from experiments.paper2021 import cells, subjects
+from experiments.paper2021.network import Trained, trained
 from experiments.paper2021.page import write_page
 from experiments.paper2021.results import Finished, Result
 from experiments.paper2021.running import Desk
@@ -35,7 +36,11 @@ def _run(chosen: argparse.Namespace) -> None:
     if not wanted:
         known = ", ".join(e.number for e in cells.experiments(scale))
         raise InputError(f"there is no experiment {chosen.only}; the experiments are {known}.")
-    desk = Desk(output, source, _say)
+
+    def network() -> Trained:
+        return Trained(Path(chosen.model)) if chosen.model else trained(source, scale, output / "network")
+
+    desk = Desk(output, source, network, _say)
     found = [Finished(e, tuple(Result(cell, desk.run(cell)) for cell in e.cells)) for e in wanted]
     page = write_page(found, scale, Path(chosen.page or output / "page"))
     _say(f"the results are in {page}")
@@ -47,6 +52,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--output", required=True, help="folder of runs; what is there is not run again")
     parser.add_argument("--only", default="", metavar="N", help="one experiment: 1, 1b, 3, 4, 5 or runtime")
     parser.add_argument("--data", default="", help="folder with real pairs; generated heads without it")
+    parser.add_argument(
+        "--model", default="", help="a network of `credwarp train`; one is trained without it"
+    )
     parser.add_argument("--page", default="", help="where the results page goes; OUTPUT/page without it")
     return parser
 

@@ -21,6 +21,8 @@ class Scale:
     name: str
     spacing: float
     shape: tuple[int, int, int]
+    heads: int
+    network: tuple[str, ...]
     changes: Mapping[str, list[str]]
 
     @classmethod
@@ -28,7 +30,8 @@ class Scale:
         """One of `scales.toml`."""
         tree = _tree(HERE / "scales.toml")[name]
         x, y, z = tree.pop("shape")
-        return cls(name, tree.pop("spacing"), (x, y, z), tree)
+        network = tuple(tree.pop("network"))
+        return cls(name, tree.pop("spacing"), (x, y, z), tree.pop("heads"), network, tree)
 
     def also(self, settings: Iterable[str]) -> "Scale":
         """With more that every plan needs."""
@@ -36,7 +39,7 @@ class Scale:
 
     def applied(self, plan: Plan) -> Plan:
         """The plan at this scale. The paper's λ counts voxels; the default prior's counts millimetres."""
-        kinds = ["every", plan.variational.kind]
+        kinds = ["every", plan.method if plan.needs_network else plan.variational.kind]
         if plan.method == "mcmc":
             kinds.append(plan.sampler.kind)
         settings = [setting for kind in kinds for setting in self.changes.get(kind, [])]

@@ -70,44 +70,12 @@ def two_pairs(found: Finished) -> list[Claim]:
 
 def uncertainty(found: Finished) -> list[Claim]:
     """Figures 3 to 5, Tables 1 to 3."""
-    vi, sgld = found.on()["vi"], found.on()["sgld"]
-    moved, labelled = vi.sd / sgld.sd, vi.dice_spread / sgld.dice_spread
-    wider = Claim(
-        "VI is more uncertain than SG-MCMC.",
-        verdicts.larger(moved),
-        f"The displacement's median SD is {vi.sd:.2f} mm by VI and {sgld.sd:.2f} mm by SG-MCMC.",
-    )
-    labels = Claim(
-        "Label uncertainties differ less between VI and SG-MCMC than displacement uncertainties do.",
-        verdicts.larger(_factor(moved) / _factor(labelled)),
-        f"The SD of Dice differs by a factor of {_factor(labelled):.2f}, that of the displacement by "
-        f"{_factor(moved):.2f}.",
-    )
-    aligned = Claim(
-        "Registration is more accurate than affine alignment.",
-        verdicts.positive(min(vi.gain, sgld.gain)),
-        f"Dice rises by {_signed(vi.gain)} by VI and by {_signed(sgld.gain)} by SG-MCMC.",
-    )
-    better = Claim(
-        "SG-MCMC is marginally more accurate than VI.",
-        verdicts.more_accurate(sgld, vi),
-        f"Dice {sgld.dice:.3f} by SG-MCMC, {vi.dice:.3f} by VI.",
-    )
-    smooth = Claim(
-        "Hardly a voxel of a draw folds, with SG-MCMC no more than with VI.",
-        verdicts.few_folds(vi.folds.mean, sgld.folds.mean),
-        f"{vi.folds.mean:.2f} voxels of a draw fold by VI, {sgld.folds.mean:.2f} by SG-MCMC.",
-    )
-    told = Claim(
-        "Displacement uncertainty tells more of label uncertainty with SG-MCMC than with VI.",
-        verdicts.more_correlated(*(result.measured["correlation"] for result in (sgld, vi))),
-        f"r = {_interval(sgld)} by SG-MCMC, {_interval(vi)} by VI (95 % intervals).",
-    )
-    return [wider, labels, aligned, better, smooth, told]
+    vi, sgld, voxelmorph = (found.on()[name] for name in ("vi", "sgld", "voxelmorph"))
+    return [*_spread(vi, sgld), *_quality(vi, sgld), *_networks(vi, sgld, voxelmorph)]
 
 
 def initialisation(found: Finished) -> list[Claim]:
-    """Section 5.3.2."""
+    """Section 6.3.2."""
     apart, expected = meeting(found), found.experiment.expected
     mean, most = expected["discrepancy_mean_mm"], expected["discrepancy_max_mm"]
     close = Claim(
@@ -161,6 +129,65 @@ JUDGES: dict[str, Callable[[Finished], list[Claim]]] = {
     "4_initialisation": initialisation,
     "5_bspline": bspline,
 }
+
+
+def _spread(vi: Result, sgld: Result) -> list[Claim]:
+    moved, labelled = vi.sd / sgld.sd, vi.dice_spread / sgld.dice_spread
+    wider = Claim(
+        "VI is more uncertain than SG-MCMC.",
+        verdicts.larger(moved),
+        f"The displacement's median SD is {vi.sd:.2f} mm by VI and {sgld.sd:.2f} mm by SG-MCMC.",
+    )
+    labels = Claim(
+        "Label uncertainties differ less between VI and SG-MCMC than displacement uncertainties do.",
+        verdicts.larger(_factor(moved) / _factor(labelled)),
+        f"The SD of Dice differs by a factor of {_factor(labelled):.2f}, that of the displacement by "
+        f"{_factor(moved):.2f}.",
+    )
+    told = Claim(
+        "Displacement uncertainty tells more of label uncertainty with SG-MCMC than with VI.",
+        verdicts.more_correlated(*(result.measured["correlation"] for result in (sgld, vi))),
+        f"r = {_interval(sgld)} by SG-MCMC, {_interval(vi)} by VI (95 % intervals).",
+    )
+    return [wider, labels, told]
+
+
+def _quality(vi: Result, sgld: Result) -> list[Claim]:
+    aligned = Claim(
+        "Registration is more accurate than affine alignment.",
+        verdicts.positive(min(vi.gain, sgld.gain)),
+        f"Dice rises by {_signed(vi.gain)} by VI and by {_signed(sgld.gain)} by SG-MCMC.",
+    )
+    better = Claim(
+        "SG-MCMC is marginally more accurate than VI.",
+        verdicts.more_accurate(sgld, vi),
+        f"Dice {sgld.dice:.3f} by SG-MCMC, {vi.dice:.3f} by VI.",
+    )
+    smooth = Claim(
+        "Hardly a voxel of a draw folds, with SG-MCMC no more than with VI.",
+        verdicts.few_folds(vi.folds.mean, sgld.folds.mean),
+        f"{vi.folds.mean:.2f} voxels of a draw fold by VI, {sgld.folds.mean:.2f} by SG-MCMC.",
+    )
+    return [aligned, better, smooth]
+
+
+def _networks(vi: Result, sgld: Result, voxelmorph: Result) -> list[Claim]:
+    narrow = Claim(
+        "VoxelMorph is much less uncertain than VI.",
+        verdicts.larger(vi.sd / voxelmorph.sd),
+        f"The displacement's median SD is {voxelmorph.sd:.2f} mm by VoxelMorph and {vi.sd:.2f} mm by VI.",
+    )
+    told = Claim(
+        "Displacement uncertainty tells more of label uncertainty with VoxelMorph than with SG-MCMC.",
+        verdicts.more_correlated(*(result.measured["correlation"] for result in (voxelmorph, sgld))),
+        f"r = {_interval(voxelmorph)} by VoxelMorph, {_interval(sgld)} by SG-MCMC (95 % intervals).",
+    )
+    similar = Claim(
+        "VI, SG-MCMC and VoxelMorph are about equally accurate.",
+        verdicts.similar([vi.dice, sgld.dice, voxelmorph.dice]),
+        f"Dice {vi.dice:.3f} by VI, {sgld.dice:.3f} by SG-MCMC, {voxelmorph.dice:.3f} by VoxelMorph.",
+    )
+    return [narrow, told, similar]
 
 
 def _folding(says: str, weak: Result, strong: Result) -> Claim:

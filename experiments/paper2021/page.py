@@ -57,7 +57,7 @@ def circumstances(found: Sequence[Finished], scale: Scale) -> Table:
         ("data", _each(m["source"] for m in known)),
         ("pairs", _each(f"{r.cell.pair}: {r.measured['images']}" for r in results)),
         ("grid", f"{known[0]['voxels']} voxels of {spacing} mm"),
-        ("processor", _each(m["processor"] for m in known)),
+        ("processor", _each(f"`{m['processor']}`" for m in known)),
         ("threads", _each(p["threads"] for p in made)),
         ("credwarp, PyTorch", _each(f"{p['credwarp']}, {p['packages']['torch']}" for p in made)),
         ("seed", _each(r.plan.seed for r in results)),

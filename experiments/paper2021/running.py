@@ -3,14 +3,16 @@
 import json
 import platform
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from credwarp.files import PAIR, FolderKeeper, open_run, read_pair, write_text
 from credwarp.register import register
 from credwarp.workflow import begin
 from experiments.paper2021.cells import Cell
 from experiments.paper2021.measuring import measure
+from experiments.paper2021.network import Trained
 from experiments.paper2021.results import MEASURED
 from experiments.paper2021.subjects import Source
 
@@ -20,10 +22,11 @@ SHARED = ("optimum", "approximation")
 
 @dataclass(frozen=True)
 class Desk:
-    """Where runs are kept, of which source, and who is told what is being done."""
+    """Where runs are kept, of which source, where a network comes from, who is told what is being done."""
 
     folder: Path
     source: Source
+    network: Callable[[], Trained]
     say: Callable[[str], None]
 
     def run(self, cell: Cell) -> Path:
@@ -33,12 +36,15 @@ class Desk:
             return place
         self.say(f"{cell.experiment}: {cell.pair}, {cell.title}")
         sitting = self.source.pairs[cell.pair]()
+        network = self.network() if cell.plan.needs_network else None
         if not (place / "plan.toml").exists():
-            begin(sitting.request, cell.plan, place)
+            model = None if network is None else network.model
+            begin(replace(sitting.request, network=model), cell.plan, place)
         self._share(place)
         register(read_pair(place / PAIR), cell.plan, FolderKeeper(place))
         found = measure(open_run(place), sitting.true_map(), place)
-        facts = {"source": self.source.says, "images": sitting.says, "processor": processor()}
+        facts: dict[str, Any] = {"source": self.source.says, "images": sitting.says, "processor": processor()}
+        facts["training_seconds"] = None if network is None else network.seconds
         write_text(place / MEASURED, json.dumps(found | facts) + "\n")
         return place
 

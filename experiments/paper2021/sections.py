@@ -61,7 +61,7 @@ def uncertainty(found: Finished, draw: Draw) -> list[str]:
 
 
 def initialisation(found: Finished, draw: Draw) -> list[str]:
-    """Section 5.3.2."""
+    """Section 6.3.2."""
     return [draw("starts", pictures.starts(found), STARTS), tables.starts(found).markdown()]
 
 

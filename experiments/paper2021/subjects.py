@@ -18,6 +18,8 @@ from experiments.paper2021.cells import Scale
 
 STILL = Affine.identity()
 SIDES = ("fixed", "moving")
+# Heads that networks are trained on are far from those of pairs.
+FIRST_HEAD = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -35,11 +37,15 @@ class Sitting:
 
 @dataclass(frozen=True)
 class Source:
-    """Where pairs come from: what it is called, its pairs by name, and settings that its files need."""
+    """Where pairs come from: what it is called, its pairs by name, and settings that its files need.
+
+    `population` has images to train a network on, none of a pair's, and the sample pair's fixed image.
+    """
 
     name: str
     says: str
     pairs: dict[str, Callable[[], Sitting]]
+    population: Callable[[], tuple[tuple[Path, ...], Path]]
     settings: tuple[str, ...] = ()
 
 
@@ -54,6 +60,7 @@ def demo(scale: Scale, folder: Path) -> Source:
             "unlike": lambda: _own(scale, folder, 1, "unlike"),
             "alike": lambda: _other(scale, folder, 1, 2, "alike"),
         },
+        lambda: (_heads(scale, folder / "population"), _own(scale, folder, 0, "sample").request.fixed.image),
     )
 
 
@@ -74,6 +81,10 @@ def cohort(scale: Scale, data: Path) -> Source:
         "cohort",
         "16 healthy subjects of Mindboggle-101 (OASIS-TRT), manual labels",
         {"sample": lambda: _real(folder, "sub03"), "unlike": lambda: ranked(0), "alike": lambda: ranked(-1)},
+        lambda: (
+            tuple(folder / f"{name}.nii.gz" for name in others if name != "sub03"),
+            folder / "sub01.nii.gz",
+        ),
         (f"preparation.spacing={scale.spacing}",),
     )
 
@@ -101,6 +112,16 @@ def _other(scale: Scale, folder: Path, seed: int, moving: int, name: str) -> Sit
         return one.scan, other.scan, _warp(grid, there - points)
 
     return _written(folder / name, made, f"generated heads {seed} and {moving}")
+
+
+def _heads(scale: Scale, folder: Path) -> tuple[Path, ...]:
+    """Heads of the population that are in no pair."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = tuple(folder / f"{number:03d}.nii.gz" for number in range(scale.heads))
+    for number, path in enumerate(paths):
+        if not path.exists():
+            write_volume(subject(FIRST_HEAD + number, scale.shape, scale.spacing).scan.image, path)
+    return paths
 
 
 def _warp(grid: Grid, motion: np.ndarray) -> Warp:

@@ -10,7 +10,7 @@ from experiments.paper2021.starts import meeting
 from experiments.paper2021.verdicts import APART
 
 NONE = "—"
-PAPERS = {"vi": "VI", "sgld": "SG-MCMC", "voxelmorph": "VoxelMorph"}
+RUNTIMES = ("training_seconds", "registration_seconds", "samples_per_second", "fewer_samples_per_second_than")
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,7 @@ def accuracy(found: Finished, which: str) -> Table:
 
     title = {"distance": "Average surface distance (mm)", "dice": "Dice score"}[which]
     columns = ("model", *(f"{group}, {who}" for who in ("paper", "here") for group in GROUPS))
-    return Table(
-        f"{title}: mean (SD) over draws", columns, _beside(found, expected, theirs, ours, len(GROUPS))
-    )
+    return Table(f"{title}: mean (SD) over draws", columns, _beside(found, expected, theirs, ours))
 
 
 def correlation(found: Finished) -> Table:
@@ -65,7 +63,7 @@ def correlation(found: Finished) -> Table:
         r = result.measured["correlation"]
         return number(r["r"]), f"{number(r['low'])} to {number(r['high'])}"
 
-    rows = _beside(found, expected, lambda name: (number(expected[name]),), ours, 2)
+    rows = _beside(found, expected, lambda name: (number(expected[name]),), ours)
     columns = ("model", "r, paper", "r, here", "95 % interval")
     return Table("Correlation of displacement and label uncertainty over structures", columns, rows)
 
@@ -78,7 +76,7 @@ def folding(found: Finished) -> Table:
         share = 100 * result.folds.mean / result.measured["voxels"]
         return with_spread(result.folds), f"{share:.2g}"
 
-    rows = _beside(found, expected, lambda name: (with_spread(Spread(*expected[name])),), ours, 2)
+    rows = _beside(found, expected, lambda name: (with_spread(Spread(*expected[name])),), ours)
     return Table(
         "Voxels of a draw with det J ≤ 0: mean (SD) over draws",
         ("model", "voxels, paper", "voxels, here", "% of voxels, here"),
@@ -89,13 +87,12 @@ def folding(found: Finished) -> Table:
 def runtime(found: Finished) -> Table:
     """Table 4: how long a registration takes, and what its draws are worth a second."""
     expected = found.experiment.expected
-    rate, fewer = expected["samples_per_second"], expected["fewer_samples_per_second_than"]
+    training, registration, rate, fewer = (expected[name] for name in RUNTIMES)
     names = {**rate, **fewer}
 
     def theirs(name: str) -> tuple[str, ...]:
-        seconds = expected["registration_seconds"].get(name)
         drawn = f"{rate[name]:g}" if name in rate else f"< {fewer[name]:g}"
-        return (NONE if seconds is None else f"{seconds:g}"), drawn
+        return _seconds(training.get(name)), _seconds(registration.get(name)), drawn
 
     def ours(result: Result) -> tuple[str, ...]:
         worst, median = result.effective
@@ -104,19 +101,18 @@ def runtime(found: Finished) -> Table:
             f"{count / result.draw_seconds:.3g}" if count else NONE for count in (result.draws, steps)
         )
         effective = tuple(_at_most(result, n / result.draw_seconds) for n in (median, worst))
-        return (f"{result.registration_seconds:.1f}", *rates, *effective)
+        trained = _seconds(result.measured["training_seconds"])
+        return trained, _seconds(result.registration_seconds), *rates, *effective
 
     columns = (
         "model",
-        "registration (s), paper",
-        "draws/s, paper",
-        "registration (s), here",
-        "draws/s, here",
+        *(f"{what}, paper" for what in ("training (s)", "registration (s)", "draws/s")),
+        *(f"{what}, here" for what in ("training (s)", "registration (s)", "draws/s")),
         "transitions/s",
         "effective draws/s, median",
         "effective draws/s, worst",
     )
-    return Table("Run time", columns, _beside(found, names, theirs, ours, 5))
+    return Table("Run time", columns, _beside(found, names, theirs, ours))
 
 
 def regularisation(found: Finished, pair: str) -> Table:
@@ -146,7 +142,7 @@ def regularisation(found: Finished, pair: str) -> Table:
 
 
 def starts(found: Finished) -> Table:
-    """Section 5.3.2: how much the standard deviation depends on where chains start."""
+    """Section 6.3.2: how much the standard deviation depends on where chains start."""
     apart, expected = meeting(found), found.experiment.expected
     rows = (
         ("discrepancy of SD, mean (mm)", number(expected["discrepancy_mean_mm"], 1), number(apart.mean_mm)),
@@ -246,19 +242,19 @@ def _trust(measured: Mapping[str, Any]) -> tuple[str, ...]:
     return number(stated["error"], 3), number(stated["brier"], 3), number(measured["risk"]["mean"], 3)
 
 
+def _seconds(value: float | None) -> str:
+    return NONE if value is None else f"{value:.3g}" if value < 1000 else f"{value:.0f}"
+
+
 def _beside(
     found: Finished,
     expected: Mapping[str, Any],
     theirs: Callable[[str], tuple[str, ...]],
     ours: Callable[[Result], tuple[str, ...]],
-    width: int,
 ) -> tuple[tuple[str, ...], ...]:
-    """The paper's models first, with ours beside where there is one; then those that only we have."""
-    results = found.on()
+    """Ours beside the paper's, where it has the model."""
     blank = tuple(NONE for _ in theirs(next(iter(expected))))
-    rows = []
-    for name in (*expected, *(n for n in results if n not in expected)):
-        title = results[name].cell.title if name in results else PAPERS[name]
-        left = theirs(name) if name in expected else blank
-        rows.append((title, *left, *(ours(results[name]) if name in results else (NONE,) * width)))
-    return tuple(rows)
+    return tuple(
+        (result.cell.title, *(theirs(name) if name in expected else blank), *ours(result))
+        for name, result in found.on().items()
+    )

@@ -67,6 +67,11 @@ def same(ratio: float) -> Word:
     return "reproduced" if 1 / SAME < ratio < SAME else "not reproduced"
 
 
+def similar(values: Sequence[float]) -> Word:
+    """None is more than another by more than what is no difference."""
+    return "reproduced" if max(values) < SAME * min(values) else "not reproduced"
+
+
 def larger(ratio: float) -> Word:
     """By more than what is no difference."""
     return "reproduced" if ratio > SAME else "reversed" if ratio < 1 / SAME else "not reproduced"

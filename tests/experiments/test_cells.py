@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from credwarp.networks import Recipe
 from credwarp.register import refuse_contradictions
 from experiments.paper2021.anatomy import GROUPS, NAMES, columns, members
 from experiments.paper2021.cells import HERE, Scale, experiments
+from experiments.paper2021.network import PAPERS
 from experiments.paper2021.sections import SECTIONS
 
 SCALES = ("full", "small", "smoke")
@@ -44,6 +46,14 @@ def test_at_full_scale_the_papers_models_are_run_as_the_paper_says():
     assert (sgld.sampling.chains, sgld.sampling.warmup, sgld.sampling.draws) == (2, 100_000, 500)
     assert sgld.sampling.each * sgld.sampling.thin == 1_000_000
     assert (sgld.sampler.step_size, found["5", "two"].plan.sampler.step_size) == (0.4, 0.05)
+
+
+def test_the_network_is_that_of_the_papers_comparison():
+    recipe = Recipe().with_settings([*PAPERS, *Scale.read("full").network])
+    assert recipe.objective.similarity.kind == "ssd"
+    assert recipe.objective.smoothness.strength == 10
+    assert recipe.architecture.initial_variance == 0.01
+    assert cells("full")["3", "voxelmorph"].plan.needs_network
 
 
 def test_cells_compare_what_the_paper_compares():

@@ -9,7 +9,7 @@ from credwarp.space import Grid, Volume
 from experiments.paper2021 import subjects
 from experiments.paper2021.cells import Scale
 
-SMALL = Scale("smoke", 10.92, (16, 18, 16), {})
+SMALL = Scale("smoke", 10.92, (16, 18, 16), 3, (), {})
 
 
 @pytest.fixture
@@ -36,6 +36,9 @@ def test_real_pairs_are_the_third_subject_the_least_alike_and_the_most(cohort):
         "alike": "sub01 ← sub02",
     }
     assert found["sample"].true_map() is None
+    images, atlas = source.population()
+    assert [path.name for path in images] == ["sub02.nii.gz", "sub04.nii.gz"]
+    assert atlas.name == "sub01.nii.gz"
     assert read(found["sample"].request.fixed.image).grid.shape == (8, 8, 8)
 
 

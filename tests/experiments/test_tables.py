@@ -67,14 +67,19 @@ def test_run_time_counts_draws_transitions_and_effective_draws_a_second(tmp_path
     found = finished("runtime", tmp_path, {"sgld": chained})
     line = row(tables.runtime(found), "SG-MCMC")
     sampling = found.on()["sgld"].plan.sampling
-    assert line["registration (s), here"] == "5.0"
+    assert line["registration (s), here"] == "5"
     assert line["draws/s, here"] == "2.5"
     assert float(line["transitions/s"]) == sampling.chains * sampling.each * sampling.thin / 4
     assert (line["effective draws/s, worst"], line["effective draws/s, median"]) == ("2", "4")
     assert line["draws/s, paper"] == "< 1"
     line = row(tables.runtime(found), "VI")
-    assert (line["registration (s), here"], line["effective draws/s, worst"]) == ("3.0", "2.5")
+    assert (line["registration (s), here"], line["effective draws/s, worst"]) == ("3", "2.5")
     assert (line["registration (s), paper"], line["draws/s, paper"]) == ("180", "140")
+    assert line["training (s), here"] == tables.NONE
+    found = finished("runtime", tmp_path, {"voxelmorph": {"training_seconds": 1234.5}})
+    line = row(tables.runtime(found), "VoxelMorph")
+    assert (line["training (s), paper"], line["training (s), here"]) == ("136800", "1234")
+    assert (line["registration (s), paper"], line["draws/s, paper"]) == ("0.055", "26")
 
 
 def test_what_chains_that_have_not_met_are_worth_is_a_bound(tmp_path):

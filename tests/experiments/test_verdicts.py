@@ -35,6 +35,7 @@ def test_a_number_earns_its_word(function, cases):
     [
         (verdicts.best, {(3, 1, 2): GOT, (2, 1, 3): NOT, (1, 2, 3): REVERSED}),
         (verdicts.all_larger, {(1.2, 1.3): GOT, (1.2, 1.0): NOT, (0.8, 0.7): REVERSED, (1.2, 0.7): NOT}),
+        (verdicts.similar, {(0.80, 0.81, 0.82): GOT, (0.70, 0.81, 0.82): NOT}),
         (verdicts.majority, {(0.6, 0.7): GOT, (0.4, 0.7): NOT, (0.4, 0.3): REVERSED}),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
