@@ -10,6 +10,7 @@ os.environ.setdefault(
     "OMP_NUM_THREADS", "1"
 )  # two test processes share two cores: spinning threads stall both
 
+import hypothesis
 import pytest
 import torch
 from jaxtyping import install_import_hook
@@ -18,6 +19,10 @@ SOURCE = Path(__file__).parents[1] / "src" / "credwarp"
 # typer reads the commands' signatures, which the hook would change.
 ROOMS = {path.stem for path in SOURCE.iterdir() if not path.stem.startswith("_")} - {"cli"}
 install_import_hook([f"credwarp.{room}" for room in sorted(ROOMS)], "beartype.beartype")
+
+# The same examples each time: a change is judged by what it changes.
+hypothesis.settings.register_profile("same", derandomize=True)
+hypothesis.settings.load_profile("same")
 
 REAL_PAIRS = Path(os.environ.get("CREDWARP_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
