@@ -29,7 +29,8 @@ def grid(shape, spacing, orientation, angles=(0.0, 0.0, 0.0), origin=(3.0, -20.0
 
 sides = st.integers(5, 12)
 lengths = st.floats(0.5, 5.0)
-angles = st.floats(-40.0, 40.0)
+# No denormal angles: the singular value decomposition inside ITK fails on them.
+angles = st.floats(-40.0, 40.0).map(lambda angle: round(angle, 6))
 any_grid = st.builds(
     grid,
     st.tuples(sides, sides, sides),
