@@ -1,6 +1,7 @@
 """What the charts draw is right: ticks, densities, correlations, places."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -54,6 +55,14 @@ def test_the_worst_functionals_come_first():
     assert [row.name for row in found.rows] == [f"place {k}" for k in range(11, 3, -1)]
     assert [row.trace is not None for row in found.rows] == [True] * 4 + [False] * 4
     assert found.count == 12
+
+
+def test_the_fewest_effective_draws_come_first_too():
+    tracked = whole().tracked
+    scarce = np.array(tracked.ess)
+    scarce[2] = 1.0
+    rows = convergence(replace(tracked, ess=scarce)).rows
+    assert "place 2" in [row.name for row in rows[:2]]
 
 
 def test_nested_facts_become_rows():

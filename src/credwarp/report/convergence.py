@@ -41,8 +41,9 @@ class Convergence:
 
 
 def convergence(tracked: Tracked) -> Convergence:
-    """What to show of the tracked functionals, the worst first."""
-    order = np.argsort(-np.nan_to_num(tracked.rhat, nan=np.inf), kind="stable")[:ROWS]
+    """What to show of the tracked functionals: the worst first, by R-hat and by effective draws in turn."""
+    rhat, ess = np.nan_to_num(tracked.rhat, nan=np.inf), np.nan_to_num(tracked.ess, nan=0.0)
+    order = np.argsort(np.minimum(_places(-rhat), _places(ess)), kind="stable")[:ROWS]
     rows = tuple(_row(tracked, int(index), place < SHOWN) for place, index in enumerate(order))
     chains = tuple(CHAINS[c % len(CHAINS)] for c in range(tracked.values.shape[0]))
     return Convergence(
@@ -61,6 +62,11 @@ def autocorrelation(series: Float[np.ndarray, "chains draws"], lags: int) -> Flo
     spectrum = np.abs(np.fft.rfft(away, n=2 * draws, axis=1)) ** 2
     covariance = np.fft.irfft(spectrum.mean(axis=0), n=2 * draws)[:lags] / draws
     return np.asarray(covariance / max(covariance[0], np.finfo(float).tiny))
+
+
+def _places(values: np.ndarray) -> np.ndarray:
+    """The place of each among the sorted ones."""
+    return np.argsort(np.argsort(values, kind="stable"), kind="stable")
 
 
 def _row(tracked: Tracked, index: int, pictured: bool) -> Row:

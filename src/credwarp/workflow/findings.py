@@ -14,8 +14,6 @@ from credwarp.register import Diagnosis, Run
 from credwarp.report import Findings, Interval, LabelRow, Landmark, Maps, Structures, Tracked, gather
 from credwarp.summaries import Probabilities
 
-MOST_SERIES = 24
-
 
 def findings(
     folder: RunFolder,
@@ -101,15 +99,10 @@ def _interval(values: np.ndarray, tail: float) -> Interval:
 
 
 def _tracked(run: Run, diagnosis: Diagnosis) -> Tracked:
-    """The worst functionals and a few typical ones."""
     values = torch.cat([run.series[kind].to(torch.float32) for kind in diagnosis.kinds], dim=2)
-    order = torch.argsort(torch.nan_to_num(diagnosis.mixing.rhat, nan=torch.inf), descending=True)
-    half = MOST_SERIES // 2
-    typical = order[half :: max(1, (len(order) - half) // half)][:half]
-    chosen = torch.cat([order[:half], typical])
     return Tracked(
-        tuple(diagnosis.names[index] for index in chosen.tolist()),
-        np.asarray(values[:, :, chosen]),
-        np.asarray(diagnosis.mixing.rhat[chosen]),
-        np.asarray(diagnosis.mixing.ess_bulk[chosen]),
+        diagnosis.names,
+        np.asarray(values),
+        np.asarray(diagnosis.mixing.rhat),
+        np.asarray(diagnosis.mixing.ess_bulk),
     )
