@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-NAMES = ("kernels", "gradient", "summaries", "mixing", "metrics", "choices")
+NAMES = ("kernels", "gradient", "summaries", "mixing", "metrics", "choices", "studies")
 
 for name in sys.argv[1:] or NAMES:
     importlib.import_module(f"benchmarks.{name}").main()

@@ -9,6 +9,7 @@ import subprocess
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from glob import glob
 from pathlib import Path
 
 from credwarp import cli
@@ -33,7 +34,10 @@ LITTLE = {
     "sampling.thin": "1",
     "sampling.warmup": "2",
 }
-REGISTERING = ("register", "demo")
+REGISTERING = ("register", "demo", "batch")
+TRAINING = {"architecture.channels": "[4,6]", "images": "4", "epochs": "2", "memory": "0.5"}
+# What a page trains on and for how long, instead of what it says.
+LEAST = {"--population": "4", "--size": "16", "--epochs": "3"}
 # Too few draws do not converge, and say so by this code.
 NOT_CONVERGED = 4
 JUDGED = (*REGISTERING, "resume", "sample", "diagnose")
@@ -87,6 +91,7 @@ def run(command: str, folder: Path) -> str:
         assert done.returncode == 0, f"{command}: {done.stderr}"
         return done.stdout
     words, target = (words[: words.index(">")], words[-1]) if ">" in words else (words, None)
+    words = [found for word in words for found in (sorted(glob(word, root_dir=folder)) or [word])]
     out, err = io.StringIO(), io.StringIO()
     with contextlib.chdir(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = cli.run(with_little_work(words[1:]))
@@ -105,10 +110,12 @@ def with_little_work(words: list[str]) -> list[str]:
         asked |= {setting for option, setting in given.items() if option in words}
         less = [f"--set={name}={value}" for name, value in LITTLE.items() if name not in asked]
         words = [*words, *less, *(["--size", "24"] if words[0] == "demo" else [])]
-    if "--draws" in words:
-        words = [*words]
-        words[words.index("--draws") + 1] = "12"
-    return words
+    least = {"--draws": "12"}
+    if words[0] == "train":
+        least |= LEAST
+        if "--resume" not in words:
+            words = [*words, *(f"--set={name}={value}" for name, value in TRAINING.items())]
+    return [least.get(before, word) for before, word in zip(["", *words[:-1]], words, strict=True)]
 
 
 def refuse_unknown(words: list[str]) -> None:

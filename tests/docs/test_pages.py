@@ -18,8 +18,8 @@ from credwarp.space import Grid, Volume
 from pages import DOCS, PAGES, ROOT, Block, as_said, blocks, commands, run, with_little_work
 from pairs import smooth_noise
 
-# Not run: what Sphinx alone reads, output, and in `sh` what takes other machines, hours of training or the
-# installation, which scripts/release_check.sh runs; tests/batch and tests/networks run those commands small.
+# Not run: what Sphinx alone reads, output, and in `sh` what takes other machines (validation/test_batch.py
+# has a scheduler, workers and a queue) or is the installation, which scripts/release_check.sh runs.
 SILENT = {"{toctree}", "{image}", "{include}", "{csv-table}", "text", "sh"}
 SPOKEN = {"console", "python", "toml", "json"}
 # The blocks of extend/ are files of a tree, which tests/docs/test_extend.py makes.
@@ -51,6 +51,12 @@ def example(tmp_path_factory) -> Path:
         write_volume(labels, folder / f"{name}_labels.nii.gz")
         write_volume(Volume(grid, scan.data > 5, "mask"), folder / f"{name}_mask.nii.gz")
     shutil.copy(folder / "moving.nii.gz", folder / "dose.nii.gz")
+    shutil.copy(folder / "fixed.nii.gz", folder / "template.nii.gz")
+    (folder / "subjects").mkdir()
+    for number in range(5):
+        scan, _ = image(f"subject {'x' * number}", grids["fixed"], number / 2)
+        write_volume(scan, folder / "subjects" / f"{number}.nii.gz")
+    (folder / "pairs.csv").write_text("fixed,moving\nfixed.nii.gz,moving.nii.gz\n", encoding="utf-8")
     (folder / "points.csv").write_text("name,x,y,z\ntip,3.0,-2.0,1.0\nedge,0.0,9.0,0.0\n", encoding="utf-8")
     for side in grids:
         text = f"# CoordinateSystem = RAS\n{(folder / 'points.csv').read_text(encoding='utf-8')}"
