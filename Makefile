@@ -1,4 +1,4 @@
-.PHONY: demo test check bench validate paper docs clean
+.PHONY: demo test coverage repeats check bench validate paper docs clean
 SHELL := /bin/bash
 PYTHON ?= python3
 VENV ?= .venv
@@ -16,6 +16,14 @@ demo: $(READY)
 test: $(READY)
 	tests/install_chromium.sh
 	$(BIN)/pytest --numprocesses 2
+
+# The lines of the package that tests run; what numba compiles is counted when it is compiled, so anew here.
+coverage: $(READY)
+	NUMBA_CACHE_DIR=$$(mktemp -d) $(BIN)/pytest --numprocesses 2 --cov --cov-report=term
+
+# Do tests depend on their order, or on luck?
+repeats: $(READY)
+	for seed in 1 2 3 4 5; do $(BIN)/pytest --numprocesses 2 --random-order-seed=$$seed --quiet || exit 1; done
 
 check: $(READY)
 	$(BIN)/ruff format --check .
