@@ -50,7 +50,11 @@ def test_a_cohort_is_done_again_at_no_cost_and_says_what_it_looked_at(serial, ca
     assert not (out / "other").exists()
 
 
-def test_a_command_that_is_killed_and_repeated_loses_nothing_though_a_worker_dies_too(serial, tmp_path):
+def test_a_command_that_is_killed_and_repeated_loses_nothing_though_a_worker_dies_too(
+    serial, tmp_path, monkeypatch
+):
+    # As many as a shell may ask for; `--threads` has to win.
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
     table, out = serial[0], tmp_path / "out"
     workers = ("--workers", 2, "--threads", 1, "--split", "chains")
     first = command("batch", table, "-o", out, *workers, *words())

@@ -39,6 +39,7 @@ def report(tmp_path_factory):
 @pytest.fixture(params=[1400, 400], ids=["desktop", "phone"])
 def opened(window, report, request):
     window.resize(request.param, 900)
+    window.complaints()  # of tests before
     window.open(report)
     window.run(f"{UNCERTAINTY}.scrollIntoView({{behavior: 'instant', block: 'center'}});")
     window.wait(f"{UNCERTAINTY}.dataset.drawn")

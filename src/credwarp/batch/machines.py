@@ -3,14 +3,14 @@
 import importlib.util
 import logging
 import math
+import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import dask
 from dask_jobqueue.lsf import LSFCluster
 from dask_jobqueue.oar import OARCluster
 from dask_jobqueue.pbs import PBSCluster
@@ -98,7 +98,7 @@ class Local:
         """A process a worker; they end with this one, however that ends."""
         security = None if self.certificates is None else self.certificates.security()
         with (
-            dask.config.set({"distributed.nanny.pre-spawn-environ": pools(self.threads)}),
+            _environment(pools(self.threads)),
             tempfile.TemporaryDirectory(prefix="credwarp-", ignore_cleanup_errors=True) as scratch,
             LocalCluster(
                 n_workers=self.workers, threads_per_worker=1, processes=True, host=LOOPBACK,
@@ -174,6 +174,21 @@ class Jobs:
 def pools(threads: int) -> dict[str, str]:
     """The environment in which no library starts more threads than these."""
     return {name: str(threads) for name in POOLS}
+
+
+@contextmanager
+def _environment(names: Mapping[str, str]) -> Iterator[None]:
+    """These while it lasts: workers inherit them, and dask's own way gives way to what was there before."""
+    before = {name: os.environ.get(name) for name in names}
+    os.environ.update(names)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 Where: TypeAlias = Local | Existing | Jobs
