@@ -10,6 +10,7 @@ import pytest
 import torch
 from scipy import stats
 from scipy.ndimage import gaussian_filter
+from scipy.optimize import minimize
 
 from credwarp.errors import InputError
 from credwarp.likelihoods import Gaussian, Likelihood, Mind, Mixture
@@ -317,3 +318,27 @@ def test_residuals_that_look_independent_count_as_much_as_the_bound_allows_and_a
     assert float(free.init(white)["alpha"]) > 0.8
     assert float(bounded.init(smooth)["alpha"]) == float(free.init(smooth)["alpha"]) < Mixture().alpha_bound
     assert float(given.init(white)["alpha"]) == 0.7
+
+
+def test_the_m_step_is_the_most_probable_mixture_given_the_statistics():
+    law = Noise(2, location=0.4, scale=0.6, concentration=3.0, bound=1e6, alpha=0.5)
+    counts = torch.tensor([[3.0, 9.0]], dtype=torch.float64)
+    squares = torch.tensor([[6.0, 4.0]], dtype=torch.float64)
+    hyper = {
+        "log_proportion": torch.log(torch.tensor([[0.5, 0.5]], dtype=torch.float64)),
+        "log_precision": torch.zeros((1, 2), dtype=torch.float64),
+        "alpha": torch.tensor([0.5], dtype=torch.float64),
+    }
+
+    def objective(free: np.ndarray) -> float:
+        share, beta = np.exp(free[0]) / (1 + np.exp(free[0])), np.exp(free[1:])
+        shares = np.array([share, 1 - share])
+        seen = counts[0].numpy() * (np.log(shares) + 0.5 * np.log(beta)) - 0.5 * beta * squares[0].numpy()
+        of_beta = stats.lognorm.logpdf(beta, s=0.6, scale=np.exp(0.4))
+        return -float(0.5 * seen.sum() + of_beta.sum() + stats.dirichlet.logpdf(shares, [3.0, 3.0]))
+
+    best = minimize(objective, np.zeros(3), method="Nelder-Mead", options={"xatol": 1e-8, "fatol": 1e-12}).x
+    found = law.maximise(counts, squares, hyper)
+    shares = 1 / (1 + np.exp(-best[0]))
+    assert np.allclose(found["log_precision"][0], best[1:], atol=1e-5)
+    assert np.allclose(found["log_proportion"][0].exp(), [shares, 1 - shares], atol=1e-5)

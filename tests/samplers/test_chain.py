@@ -1,5 +1,6 @@
 """Chains know nothing of each other, are resumed bit for bit, and survive what a target does to them."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import get_args
 
@@ -276,3 +277,46 @@ def test_the_lowest_energy_is_the_lowest_that_was_ever_seen(sampler):
     seen = torch.cat([state.log_density[:, None], chunk.log_density], dim=1)
     assert torch.equal(chunk.state.lowest, -seen.amax(dim=1))
     assert not torch.equal(chunk.state.lowest, -chunk.state.log_density)
+
+
+def test_velocities_begin_as_the_metric_has_them():
+    target = target_of()
+    metric = preconditioners(target)["block"]
+    chains = 4000
+    state = Underdamped().init(torch.zeros(chains, DIMENSION, dtype=torch.float64), target, metric, seed=10)
+    covariance = state.velocity.T @ state.velocity / chains
+    wanted = metric.apply(torch.eye(DIMENSION, dtype=torch.float64))
+    # A covariance of n draws is off by √(2/n) of its size, here 0.022; the largest of 441 by four times.
+    assert (covariance - wanted).abs().max() < 0.1 * wanted.diagonal().max()
+
+
+def test_the_virial_is_taken_round_the_centre():
+    target = target_of()
+    metric = preconditioners(target)["diagonal"]
+    state = Underdamped().init(starts(3), target, metric, seed=11)
+    centre = torch.arange(DIMENSION, dtype=torch.float64)
+    after, info = Underdamped().step(replace(state, centre=centre), target, metric)
+    gradient = target.evaluate(after.position).gradient
+    assert torch.allclose(info.virial, -((after.position - centre) * gradient).mean(dim=1))
+
+
+@pytest.mark.parametrize("certainty", [0.0, 0.9, 1.0])
+def test_velocities_forget_by_friction_where_a_metric_is_uncertain_and_by_damping_where_it_is_sure(certainty):
+    nothing = Dense.of(torch.zeros(1, 1, dtype=torch.float64))
+    flat = Gaussian(torch.zeros(1, dtype=torch.float64), nothing, nothing)
+    metric = Diagonal(torch.ones(1, dtype=torch.float64), torch.full((1,), certainty, dtype=torch.float64))
+    sampler = Underdamped(step_size=0.5, friction=0.2, damping=3.0)
+    state = sampler.init(torch.zeros(1, 1, dtype=torch.float64), flat, metric, seed=12)
+    slow, fast = (replace(state, velocity=torch.full_like(state.velocity, v)) for v in (0.0, 1.0))
+    # The same noise in both: what is left of the difference is what the step did not forget.
+    left = [sampler.step(one, flat, metric)[0].velocity for one in (slow, fast)]
+    wanted = math.exp(-0.5 * (0.2 + (3.0 - 0.2) * certainty**8))
+    assert float(left[1] - left[0]) == pytest.approx(wanted, rel=1e-6)
+
+
+def test_a_short_trajectory_keeps_its_energy():
+    target = target_of()
+    metric = preconditioners(target)["diagonal"]
+    sampler = Hmc(step_size=0.02, leapfrogs=4, jitter=0.0)
+    _, info = sampler.step(sampler.init(starts(8), target, metric, seed=13), target, metric)
+    assert info.acceptance.min() > 0.99

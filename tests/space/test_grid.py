@@ -90,3 +90,12 @@ def test_a_sheared_grid_finds_the_nearest_right_angles(space):
 def test_a_grid_that_cannot_be_is_refused_in_a_sentence(shape, affine, words):
     with pytest.raises(InputError, match=words):
         Grid(shape, affine)
+
+
+def test_grids_match_where_voxels_are_within_a_thousandth():
+    space = Grid.isotropic((5, 6, 7), 2.0)
+    for voxels, same in ((0.0005, True), (0.01, False)):
+        affine = space.affine.copy()
+        affine[0, 3] += voxels * 2.0
+        assert space.matches(Grid(space.shape, affine)) is same
+    assert not space.matches(Grid.isotropic((5, 6, 8), 2.0))

@@ -125,3 +125,14 @@ def test_a_warp_moves_points_by_its_field_between_its_affines():
     points = np.array([[0.5, 1.0, -2.0], [100.0, 0.0, 0.0]])
     truth = turn.inverse()(turn(points) + np.array([[1.0, -2.0, 0.5], [0.0, 0.0, 0.0]]))
     assert np.allclose(warp(points), truth, atol=1e-6)
+
+
+@pytest.mark.parametrize(("shift", "first"), [(0.4, 5), (0.6, 4)])
+def test_a_mask_is_where_at_least_half_of_it_is(shift, first):
+    grid = Grid.isotropic((10, 4, 4), 1.0)
+    mask = torch.zeros(grid.shape, dtype=torch.bool)
+    mask[5:] = True
+    along = np.eye(4)
+    along[0, 3] = shift
+    moved = resample_mask(Volume(grid, mask, "half"), grid, Affine(along))
+    assert moved.data[:, 0, 0].int().argmax() == first

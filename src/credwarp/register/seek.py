@@ -16,7 +16,7 @@ from credwarp.register.stages import Keeper, Kept, Progress, Watch
 from credwarp.register.strength import by_evidence
 from credwarp.register.target import VelocityTarget
 from credwarp.register.targets import Still, bound, from_tensors, seen, to_tensors
-from credwarp.samplers import Evidence
+from credwarp.samplers import Evidence, distinct
 from credwarp.shapes import Fields, Parameters
 from credwarp.space import Pair
 
@@ -55,7 +55,7 @@ def _seek(pair: Pair, plan: Plan, predicted: Predicted | None, watch: Watch) -> 
         w = posterior.zeros(1)
         return Sought(seen(posterior, posterior.init(w), plan), w, {"seconds": 0.0, "gradients": 0})
     found = _found(pair, plan, predicted, watch)
-    best, basins = found[0], _basins(found)
+    best, basins = found[0], distinct(found, SAME_WARP, _apart)
     facts: dict[str, Any] = {
         "gradients": sum(o.gradients for o in found),
         "log_densities": [o.log_density for o in found],
@@ -108,18 +108,6 @@ def searched(plan: Plan) -> Plan:
         return plan
     prior = GaussianEnergy(strength=plan.prior.strength, unit=plan.prior.unit)
     return plan.model_copy(update={"prior": prior})
-
-
-def _basins(found: list[Optimised]) -> list[list[Optimised]]:
-    """Optima by warp, the best first; each belongs to the first whose best it resembles."""
-    basins: list[list[Optimised]] = []
-    for optimum in found:
-        near = [basin for basin in basins if _apart(basin[0], optimum) < SAME_WARP]
-        if near:
-            near[0].append(optimum)
-        else:
-            basins.append([optimum])
-    return basins
 
 
 def _apart(one: Optimised, other: Optimised) -> float:

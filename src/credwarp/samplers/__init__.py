@@ -20,7 +20,7 @@ from credwarp.samplers.hyper import (
     effective_dimension,
 )
 from credwarp.samplers.lbfgs import Lbfgs
-from credwarp.samplers.map import Ascent, Optimum, distinct, maximise_all, root_mean_square
+from credwarp.samplers.map import Ascent, Optimum, distinct
 from credwarp.samplers.metrics import Build, Full, LowBlock, Rough
 from credwarp.samplers.newton import Newton
 from credwarp.samplers.precondition import Block, Diagonal, GaussNewton, Identity
@@ -107,8 +107,6 @@ __all__ = [
     "draw",
     "effective_dimension",
     "halving_score",
-    "maximise_all",
     "refreshed",
-    "root_mean_square",
     "warm",
 ]

@@ -3,12 +3,12 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import torch
 
 from credwarp.samplers.target import Curved, Preconditioner, Target
-from credwarp.shapes import Positions, Vector
+from credwarp.shapes import Vector
 
 Reason: TypeAlias = Literal["converged", "stalled", "capped"]
 
@@ -39,24 +39,29 @@ class Ascent(Protocol):
         """From `start`; `metric` is a first guess of the inverse curvature."""
 
 
-def distinct(
-    optima: Sequence[Optimum], tolerance: float, distance: Callable[[Vector, Vector], float]
-) -> list[list[Optimum]]:
+@runtime_checkable
+class Found(Protocol):
+    """An optimum, wherever it came from."""
+
+    @property
+    def log_density(self) -> float:
+        """How good it is."""
+
+
+F = TypeVar("F", bound=Found)
+
+
+def distinct(optima: Sequence[F], tolerance: float, distance: Callable[[F, F], float]) -> list[list[F]]:
     """The optima by basin, the best basin and in it the best optimum first; never to be pooled.
 
     Two belong together where a chain of optima, each within `tolerance` of the next, joins them.
     """
-    basins: list[list[Optimum]] = []
+    basins: list[list[F]] = []
     for optimum in sorted(optima, key=lambda o: -o.log_density):
-        near = [b for b in basins if any(distance(optimum.position, o.position) <= tolerance for o in b)]
+        near = [b for b in basins if any(distance(optimum, o) <= tolerance for o in b)]
         basins = [b for b in basins if b not in near]
         basins.append([o for b in near for o in b] + [optimum])
     return sorted(basins, key=lambda b: -b[0].log_density)
-
-
-def root_mean_square(first: Vector, second: Vector) -> float:
-    """A distance between positions whose coordinates are of one kind."""
-    return float((first - second).to(torch.float64).square().mean().sqrt())
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,10 +87,3 @@ def dot(first: Vector, second: Vector) -> float:
 def length(gradient: Vector, metric: Preconditioner) -> float:
     """√(gᵀPg / dimension): how far from the optimum, in standard deviations per coordinate, if P is right."""
     return math.sqrt(max(0.0, dot(gradient, metric.apply(gradient[None])[0])) / len(gradient))
-
-
-def maximise_all(
-    optimiser: Ascent, target: Curved, starts: Positions, metric: Preconditioner
-) -> list[Optimum]:
-    """An optimum from each start, one start after the other."""
-    return [optimiser.maximise(target, start, metric) for start in starts]
