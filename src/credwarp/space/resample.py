@@ -56,7 +56,7 @@ def resample_labels(volume: Volume, grid: Grid, through: Mapping = IDENTITY) -> 
     winner = np.zeros(grid.shape, dtype=np.int64)
     for first, last, points in _slabs(grid, through):
         voxels = volume.grid.to_voxels(points)
-        best = _background(volume, voxels, shares)
+        best = _background(voxels, shares)
         for share in shares:
             share.compete(voxels, best, winner[first:last], first)
     present = set(np.unique(winner).tolist())
@@ -106,14 +106,13 @@ class _Share:
         winner[places] = self.label
 
 
-def _background(volume: Volume, voxels: Points, shares: list[_Share]) -> np.ndarray:
-    """What no label claims; everything beyond the field of view."""
+def _background(voxels: Points, shares: list[_Share]) -> np.ndarray:
+    """What no label claims: all of it beyond the field of view, where none does."""
     rest = np.ones(voxels.shape[:-1], dtype=np.float32)
     for share in shares:
         near, part = share.at(voxels)
         rest[near] -= part
-    inside = np.all((voxels >= -0.5) & (voxels <= np.array(volume.grid.shape) - 0.5), axis=-1)
-    return np.where(inside, rest, np.inf).astype(np.float32)
+    return rest
 
 
 def _slabs(grid: Grid, through: Mapping) -> Iterator[tuple[int, int, Points]]:
