@@ -19,10 +19,12 @@ test: $(READY)
 
 # The lines of the package that tests run; what numba compiles is counted when it is compiled, so anew here.
 coverage: $(READY)
+	tests/install_chromium.sh
 	NUMBA_CACHE_DIR=$$(mktemp -d) $(BIN)/pytest --numprocesses 2 --cov --cov-report=term
 
 # Do tests depend on their order, or on luck?
 repeats: $(READY)
+	tests/install_chromium.sh
 	for seed in 1 2 3 4 5; do $(BIN)/pytest --numprocesses 2 --random-order-seed=$$seed --quiet || exit 1; done
 
 check: $(READY)
