@@ -21,7 +21,7 @@ TABLE = Path(__file__).parents[1] / "docs" / "measured" / "studies.csv"
 SIZES = ((64, 64, 64), (96, 112, 96), (160, 160, 160))
 STUDY = 10_000
 STEPS, SOME = 20, 8
-HEAD = ("voxels", "method", "minutes a pair", "pairs an hour", f"core-hours for {STUDY:,}", "GB")
+HEAD = ("voxels", "method", "minutes a pair", "pairs a core-hour", f"core-hours for {STUDY:,}", "GB")
 METHODS = ("map", "vi", "mcmc")
 
 
