@@ -6,7 +6,7 @@ import torch
 
 from credwarp import fields, kernels
 from credwarp.plan import Plan
-from credwarp.register.optimise import carried, climb, optimise
+from credwarp.register.optimise import carried, climb, levels_of, optimise
 from credwarp.samplers import Lbfgs
 from pairs import smooth_noise, textured
 
@@ -28,6 +28,17 @@ def test_a_known_warp_is_found_without_folding():
     assert float(error) < 0.25 * float(truth[inner].norm(dim=1).mean())
     assert int(fields.folds(fields.jacobian_determinant(displacement))) == 0
     assert found.log_density > found.target.evaluate(torch.zeros((1, found.target.dimension))).log_density
+
+
+def test_a_level_on_which_little_of_the_masks_is_left_is_skipped():
+    pair, _ = shifted_pair()
+    plan = Plan().with_settings(["optimisation.levels=[3,2,1]", "optimiser.iterations=3"])
+    small = torch.zeros_like(pair.fixed_mask)
+    # Every second voxel of a block: nowhere half of a larger voxel.
+    small[8:16:2, 8:16:2, 8:16:2] = True
+    assert levels_of(pair, plan) == [3, 2, 1]
+    assert levels_of(replace(pair, fixed_mask=small), plan) == [1]
+    assert optimise(replace(pair, fixed_mask=small), plan).gradients > 0
 
 
 def test_a_velocity_carried_to_another_resolution_is_the_same_in_millimetres():

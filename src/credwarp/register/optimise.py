@@ -10,11 +10,13 @@ from credwarp.posterior import Posterior
 from credwarp.register.target import VelocityTarget
 from credwarp.samplers import Optimiser, Randomness
 from credwarp.shapes import Parameters
-from credwarp.space import Grid, Pair, Volume, coarsened, resample
+from credwarp.space import Grid, Pair, Volume, coarsened, resample, resample_mask
 from credwarp.transforms import DenseSvf
 
 log = logging.getLogger("credwarp")
 SMALLEST_SIDE = 8
+# Of the masks at a level, fewer of which say little of where to go.
+FEWEST_VOXELS = 64
 NOISE_ITERATIONS = 8
 
 
@@ -49,8 +51,15 @@ def optimise(pair: Pair, plan: Plan, start: int = 0) -> Optimised:
 
 
 def levels_of(pair: Pair, plan: Plan) -> list[int]:
-    """The plan's levels that leave enough voxels."""
-    return [f for f in plan.optimisation.levels if f == 1 or min(pair.grid.shape) >= SMALLEST_SIDE * f]
+    """The plan's levels that leave enough voxels, and enough of them inside the masks."""
+    return [f for f in plan.optimisation.levels if f == 1 or _enough(pair, f)]
+
+
+def _enough(pair: Pair, factor: int) -> bool:
+    if min(pair.grid.shape) < SMALLEST_SIDE * factor:
+        return False
+    both = Volume(pair.grid, pair.fixed_mask & pair.moving_mask)
+    return int(resample_mask(both, pair.grid.coarsened(factor)).data.sum()) >= FEWEST_VOXELS
 
 
 def beginning(target: VelocityTarget, seed: int, start: int) -> Parameters:
