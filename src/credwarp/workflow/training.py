@@ -77,9 +77,8 @@ class Files:
 
     def origin(self, number: int) -> dict[str, Any]:
         """What decides one of them."""
-        reference = self.atlas or self.paths[0]
         return {
-            "image": digest(self.paths[number]), "reference": digest(reference), "initial": self.initial,
+            "image": digest(self.paths[number]), "reference": self._reference_digest, "initial": self.initial,
         }  # fmt: skip
 
     def volume(self, number: int, grid: Grid) -> Volume:
@@ -94,6 +93,10 @@ class Files:
         if path != (self.atlas or self.paths[0]) and self.initial != "header":
             through = align(self._reference, image, kind=self.initial).affine
         return resample(image, grid, through, outside=float(image.data.min()))
+
+    @functools.cached_property
+    def _reference_digest(self) -> str:
+        return digest(self.atlas or self.paths[0])
 
     @functools.cached_property
     def _reference(self) -> Volume:
