@@ -28,7 +28,7 @@ def trained(source: Source, scale: Scale, folder: Path) -> Trained:
     """Trained before, or now, or gone on with; images of pairs are left out but for the atlas."""
     model = folder / f"{source.name}.safetensors"
     place = TrainingFolder(model)
-    clock = _Clock(folder / f"{source.name}.json")
+    clock = _Clock.of(folder / f"{source.name}.json")
     if not place.has_begun:
         folder.mkdir(parents=True, exist_ok=True)
         images, atlas = source.population()
@@ -43,16 +43,17 @@ class _Clock:
     """Seconds of all sessions, kept in a file: those of one begin at its first step."""
 
     path: Path
+    spent: float
     last: float | None = None
 
-    @property
-    def spent(self) -> float:
-        """So far."""
-        return float(json.loads(self.path.read_text())["seconds"]) if self.path.exists() else 0.0
+    @classmethod
+    def of(cls, path: Path) -> "_Clock":
+        """With what earlier sessions spent."""
+        return cls(path, float(json.loads(path.read_text())["seconds"]) if path.exists() else 0.0)
 
     def tick(self, progress: Progress) -> None:
         """A step was made."""
         now = time.perf_counter()
-        step = 0.0 if self.last is None else now - self.last
-        write_text(self.path, json.dumps({"seconds": self.spent + step}))
+        self.spent += 0.0 if self.last is None else now - self.last
+        write_text(self.path, json.dumps({"seconds": self.spent}))
         self.last = now
