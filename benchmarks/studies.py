@@ -14,7 +14,7 @@ from rich.table import Table
 from credwarp.phantom import pair
 from credwarp.plan import Plan
 from credwarp.register import Memory, register
-from credwarp.space import prepare
+from credwarp.space import Pair, prepare
 from credwarp.workflow.forecast import memory_mb
 
 TABLE = Path(__file__).parents[1] / "docs" / "measured" / "studies.csv"
@@ -22,13 +22,10 @@ SIZES = ((64, 64, 64), (96, 112, 96), (160, 160, 160))
 STUDY = 10_000
 STEPS, SOME = 20, 8
 HEAD = ("voxels", "method", "minutes a pair", "pairs a core-hour", f"core-hours for {STUDY:,}", "GB")
-METHODS = ("map", "vi", "mcmc")
 
 
-def seconds(shape: tuple[int, ...]) -> dict[str, float]:
+def seconds(images: Pair) -> dict[str, float]:
     """Of one core, for a pair by each method's default plan."""
-    heads = pair(shape)
-    images = prepare(heads.fixed, heads.moving)
     whole, laws = Plan(), Memory()
     short = f"sampling.draws={SOME * whole.sampling.chains}"
     law = register(images, whole.with_settings(["method=vi", short]), laws)
@@ -49,13 +46,14 @@ def seconds(shape: tuple[int, ...]) -> dict[str, float]:
     }
 
 
-def rows(shape: tuple[int, ...], taken: dict[str, float]) -> list[list[str]]:
+def rows(shape: tuple[int, ...]) -> list[list[str]]:
     """One a method."""
-    found = []
-    for method in METHODS:
-        hours = taken[method] / 3600
+    heads, found = pair(shape), []
+    images = prepare(heads.fixed, heads.moving)
+    for method, taken in seconds(images).items():
+        hours = taken / 3600
         plan = Plan().with_settings([f"method={method}"])
-        held = memory_mb(pair(shape).fixed.image.grid, plan, plan.sampling.chains) / 1000
+        held = memory_mb(images.grid, plan, plan.sampling.chains) / 1000
         numbers = (60 * hours, 1 / hours, STUDY * hours)
         found.append(
             ["×".join(map(str, shape)), method, *(f"{number:.3g}" for number in numbers), f"{held:.1f}"]
@@ -68,7 +66,7 @@ def main() -> None:
     torch.set_num_threads(1)
     all_rows: list[list[str]] = []
     for shape in SIZES:
-        all_rows += rows(shape, seconds(shape))
+        all_rows += rows(shape)
         with TABLE.open("w", encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows([HEAD, *all_rows])
     table = Table(*HEAD)
